@@ -6,8 +6,8 @@
  * A fifth of the networks are held out (other ones for each seed, at most 2000 rows), and SIZE rows
  * of the rest are drawn; 0: all of them. Prints a line of CSV for each seed, and for each member of
  * an ensemble: kind, rows fitted, seed, Kendall tau, tau in the top tenth, RMSE, share inside the
- * 90 % interval, the same of the top tenth, processor seconds of fitting, estimates a second. --within: tau is the mean over
- * groups of rows equal in that column.
+ * 90 % interval, the same of the top tenth, processor seconds of fitting, estimates a second.
+ * --within: tau is the mean over groups of rows equal in that column.
  * --speed prints how many random architectures a predictor scores in a second of one core, from the
  * choices on. */
 #include <math.h>

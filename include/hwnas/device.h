@@ -63,9 +63,9 @@ struct hwnas_device_ops {
 
     const char *
         caveat; /* (optional) what is not proven of it, half a sentence; `hwnas devices` tells it */
-    /* (optional) The word W behind the last colon, "NAME:0:W", with which the device prepares networks
-     * sooner, and may run them slower than without: a search runs networks in that way and measures
-     * its front without it. */
+    /* (optional) The word W behind the last colon, "NAME:0:W", with which the device prepares
+     * networks sooner, and may run them slower than without: a search runs networks in that way and
+     * measures its front without it. */
     const char *quick;
     /* (optional) How many there are here, named by numbers: NAME:0, NAME:1, ... */
     int (*count)(void);

@@ -84,12 +84,12 @@ typedef struct hwnas_profile_options {
     /* A training step is measured in the place of an inference: forward, loss, backward and the update
      * of the weights. */
     hwnas_optimizer training;
-    /* Besides the precisions (none: alone) each network is measured with those layers in 8-bit integers
-     * for which it pays, chosen first as hwnas_network_mix() does on random inputs: minutes for a large
-     * network. On the device cpu. */
+    /* Besides the precisions (none: alone) each network is measured with those layers in 8-bit
+     * integers for which it pays, chosen first as hwnas_network_mix() does on random inputs:
+     * minutes for a large network. On the device cpu. */
     bool with_mixed;
-    double max_error; /* of that: the limit on the largest difference from fp32, relative to the largest
-                         output; below 0: 0.05 */
+    double max_error; /* of that: the limit on the largest difference from fp32, relative to the
+                         largest output; below 0: 0.05 */
 } hwnas_profile_options;
 #define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
     {                                                                                              \

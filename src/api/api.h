@@ -33,7 +33,8 @@ struct hwnas_predictor;
 HWNAS_CHECKED hwnas_status hwnas_api_open_judge(struct hwnas_predictor **out,
                                                 const hwnas_network *network);
 
-/* A network that was judged on samples, with the weights that it was judged by; NULL: it was not. */
+/* A network that was judged on samples, with the weights that it was judged by; NULL: it was not.
+ */
 HWNAS_CHECKED hwnas_status hwnas_api_recover(hwnas_graph **out, const hwnas_network *network);
 
 /* Gives a JSON object as text and frees it. NULL is an object that could not be made. */

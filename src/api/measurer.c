@@ -96,7 +96,8 @@ static void add_values(hwnas_result *r, const hwnas_measurement *measurement, in
 {
     const hwnas_metric *m = NULL;
     hwnas_reading reading;
-    while (r->n < MAX_VALUES && hwnas_metric_next_measured(&m, &reading, measurement, "", batch, NAN))
+    while (r->n < MAX_VALUES &&
+           hwnas_metric_next_measured(&m, &reading, measurement, "", batch, NAN))
         r->values[r->n++] = (hwnas_metric_value){.metric = m->name,
                                                  .value = reading.value,
                                                  .low = reading.low,

@@ -44,7 +44,8 @@ HWNAS_CHECKED hwnas_status hwnas_exec_form(hwnas_graph **out, const hwnas_graph 
  * x86 without instructions for them, which add two products of bytes in 16 bits, at most 32,767:
  * 2 x 255 x 127 does not fit, 2 x 255 x 64 does. Files of bytes may come with more. */
 int hwnas_device_weight_bits(const hwnas_device *device);
-/* Whether this processor has instructions for products of bytes, or adds them in 32 bits without. */
+/* Whether this processor has instructions for products of bytes, or adds them in 32 bits without.
+ */
 bool hwnas_device_cpu_has_s8(void);
 /* Cores that this process may run on. */
 int hwnas_device_cores(void);

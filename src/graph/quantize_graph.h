@@ -39,9 +39,9 @@ bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form);
 bool *hwnas_quantizable_products(const hwnas_graph *graph);
 
 /* A new graph; `ranges` by tensor. `stays_float` (NULL: none does): by node, products that keep
- * their floats, and with them what only passes values on to or from them. Weights have `weight_bits`
- * bits, 8 or what hwnas_device_weight_bits() says. `origin` has the number of the old node for each
- * new one, -1 where there was none; yours to free(). */
+ * their floats, and with them what only passes values on to or from them. Weights have
+ * `weight_bits` bits, 8 or what hwnas_device_weight_bits() says. `origin` has the number of the old
+ * node for each new one, -1 where there was none; yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin,
                                                 const hwnas_graph *graph, const hwnas_range *ranges,
                                                 const bool *stays_float, hwnas_quantize_form form,

@@ -131,8 +131,7 @@ static double covariance(const hwnas_transfer *t, size_t a, size_t b, const doub
         facts += x[f] * y[f];
     for (size_t i = 0; i < t->n_genes; i++)
         choices += (g[i] == h[i]) - t->shares[t->first[i] + g[i]] - t->shares[t->first[i] + h[i]];
-    return sources +
-           (t->n_facts ? BY_FACTS * BY_FACTS * facts / (double)t->n_facts : 0) +
+    return sources + (t->n_facts ? BY_FACTS * BY_FACTS * facts / (double)t->n_facts : 0) +
            (t->own > 0 ? BY_CHOICES * BY_CHOICES * choices / t->own : 0);
 }
 

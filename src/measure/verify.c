@@ -261,8 +261,8 @@ hwnas_status hwnas_verify(hwnas_verified *out, hwnas_device *device, const hwnas
     TRY_OUT(hwnas_expected_open(&expected, device, graph, ref_seconds, options));
     TRY_OUT(run_device(got, &expected.buffers, device, graph, options));
     TRY_OUT(hwnas_expected_compare(out, &expected, got, graph, options));
-    out->may_overflow = hwnas_graph_largest_byte(graph) >
-                        (float)(1 << (hwnas_device_weight_bits(device) - 1));
+    out->may_overflow =
+        hwnas_graph_largest_byte(graph) > (float)(1 << (hwnas_device_weight_bits(device) - 1));
 out:
     for (size_t i = 0; i < graph->n_outputs; i++)
         free(got[i]);

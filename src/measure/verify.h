@@ -63,7 +63,8 @@ HWNAS_CHECKED hwnas_status hwnas_runner_verify(hwnas_verified *out, hwnas_runner
 HWNAS_CHECKED hwnas_status hwnas_verified_judge(const hwnas_verified *verified, const char *device,
                                                 hwnas_precision precision);
 
-/* {against, error, tolerance, output, at, got, wanted, may_overflow}; what is not finite is null. */
+/* {against, error, tolerance, output, at, got, wanted, may_overflow}; what is not finite is null.
+ */
 json_t *hwnas_wire_verified(const hwnas_verified *verified);
 /* false: a member is missing or of another type. */
 bool hwnas_wire_read_verified(hwnas_verified *out, const json_t *object);

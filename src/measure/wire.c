@@ -202,10 +202,14 @@ static const field hello_fields[] = {
 };
 
 static const field verified_fields[] = {
-    VERIFIED(against, FIELD_TEXT),     VERIFIED(error, FIELD_DOUBLE),
-    VERIFIED(tolerance, FIELD_DOUBLE), VERIFIED(output, FIELD_TEXT),
-    VERIFIED(at, FIELD_INT64),         VERIFIED(got, FIELD_DOUBLE),
-    VERIFIED(wanted, FIELD_DOUBLE),    VERIFIED(may_overflow, FIELD_BOOL),
+    VERIFIED(against, FIELD_TEXT),
+    VERIFIED(error, FIELD_DOUBLE),
+    VERIFIED(tolerance, FIELD_DOUBLE),
+    VERIFIED(output, FIELD_TEXT),
+    VERIFIED(at, FIELD_INT64),
+    VERIFIED(got, FIELD_DOUBLE),
+    VERIFIED(wanted, FIELD_DOUBLE),
+    VERIFIED(may_overflow, FIELD_BOOL),
     {0},
 };
 

@@ -326,8 +326,8 @@ static void free_model(Onnx__ModelProto *model)
 }
 
 /* `r` says where files beside the model lie, and the rest that the caller decides. `owned` (NULL:
- * the bytes are only borrowed) is freed and set to NULL as soon as it may be: the weights of a large
- * model are never there more than twice. */
+ * the bytes are only borrowed) is freed and set to NULL as soon as it may be: the weights of a
+ * large model are never there more than twice. */
 static hwnas_status read_model(hwnas_graph **out, hwnas_onnx_batch *batch, reader r,
                                const char *name, const void *bytes, size_t length, void **owned)
 {

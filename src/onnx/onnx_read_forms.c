@@ -183,16 +183,17 @@ static hwnas_status read_dropout(int *out, hwnas_onnx_reader *r, const Onnx__Nod
         TRY(hwnas_onnx_constant(&given[i], r, node->input[i], hwnas_onnx_describe(node).s));
         if (!given[i])
             return hwnas_onnx_unsupported(node, i == RATIO ? "ratio" : "training_mode",
-                                         "is computed from the network's input");
+                                          "is computed from the network's input");
     }
     if (given[RATIO])
         rate.number = (double)given[RATIO]->data[0];
     if (given[TRAINS]->data[0] != 0 && !(rate.number <= 0))
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "%s zeroes values at random: the network was exported as it is "
-                                     "trained",
-                                     hwnas_onnx_describe(node).s),
-                          "call model.eval() before the export");
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                       "%s zeroes values at random: the network was exported as it is "
+                       "trained",
+                       hwnas_onnx_describe(node).s),
+            "call model.eval() before the export");
     TRY(hwnas_onnx_input(&x, r, node, 0));
     return hwnas_graph_add_node(out, r->graph, hwnas_ops[HWNAS_OP_DROPOUT], name, &rate, 1, &x,
                                 false);

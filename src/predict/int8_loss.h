@@ -1,8 +1,8 @@
 /* int8_loss.h: how much accuracy a network is likely to lose in 8-bit integers.
  *
- * What predictors are fitted to is of floats. Nobody knows what bytes cost a network until it has been
- * run on samples; until then published losses of networks of its family say what is usual, and how
- * much they scatter. */
+ * What predictors are fitted to is of floats. Nobody knows what bytes cost a network until it has
+ * been run on samples; until then published losses of networks of its family say what is usual, and
+ * how much they scatter. */
 #ifndef HWNAS_PREDICT_INT8_LOSS_H
 #define HWNAS_PREDICT_INT8_LOSS_H
 

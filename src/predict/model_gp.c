@@ -296,7 +296,8 @@ static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas
                (old->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *old->gp->parameters);
         /* With few rows each of them has a say in the hyper-parameters, and errors of rows that had
          * one would be too small. A judge must learn from as many as what it judges: from fewer its
-         * deviations are too wide for its errors, and those of what it judges come out too small. */
+         * deviations are too wide for its errors, and those of what it judges come out too small.
+         */
         if (rows.n < FEW_ROWS) {
             hwnas_gp_prior_centre(model->gp, model->gp->parameters);
             TRY_OUT(learn(model, &rows, LEARN_ROWS, 30, seed));

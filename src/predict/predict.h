@@ -32,8 +32,8 @@ struct hwnas_samples *hwnas_predictor_samples_of(const hwnas_predictor *predicto
  * it means nothing. */
 void hwnas_predictor_use_precision(hwnas_predictor *predictor, hwnas_precision precision);
 
-/* What it estimates is what a network reaches in floats, whatever it is run in: it is of a kind that
- * neither runs nor trains networks, and no ranking. */
+/* What it estimates is what a network reaches in floats, whatever it is run in: it is of a kind
+ * that neither runs nor trains networks, and no ranking. */
 bool hwnas_predictor_is_of_floats(const hwnas_predictor *predictor);
 
 /* Of the kind `samples`: a network whose accuracy is clearly below `floor`, in percent, is not run

@@ -24,9 +24,9 @@ typedef struct hwnas_profile_row {
     const char *shape;   /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
     int batch, threads, streams;
     hwnas_precision precision;
-    bool is_mixed;     /* some layers are in s8, and the others in `precision` (precision/mix.h) */
-    int layers_in_s8;  /* of one that is mixed */
-    double max_error;  /* NaN: it is not mixed; limit on ... */
+    bool is_mixed;      /* some layers are in s8, and the others in `precision` (precision/mix.h) */
+    int layers_in_s8;   /* of one that is mixed */
+    double max_error;   /* NaN: it is not mixed; limit on ... */
     double mixed_error; /* ... the largest difference from f32, of the largest output; or NaN */
     hwnas_optimizer training; /* a run is a training step */
     hwnas_costs costs; /* of the whole batch */

@@ -24,7 +24,7 @@ typedef struct cursor {
     const char *message, *hint;
     hwnas_device_info info; /* of the device, where it works */
     hwnas_graph *graph;
-    bool is_mixed; /* it was chosen by hwnas_mix_choose(), of the layers of ... */
+    bool is_mixed;      /* it was chosen by hwnas_mix_choose(), of the layers of ... */
     hwnas_graph *plain; /* ... this one; else NULL */
     int device, threads, streams, model, batch, precision; /* positions in the lists */
     size_t shape;

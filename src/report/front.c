@@ -452,9 +452,10 @@ static json_t *fronts_json(const hwnas_summary *s)
 json_t *hwnas_front_json(const hwnas_summary *s)
 {
     long winner = hwnas_summary_winner(s);
-    const json_t *device = s->job.goals.devices.n == 1
-                               ? json_object_get(s->devices, hwnas_job_row_name(&s->job.goals.devices, 0).text)
-                               : NULL;
+    const json_t *device =
+        s->job.goals.devices.n == 1
+            ? json_object_get(s->devices, hwnas_job_row_name(&s->job.goals.devices, 0).text)
+            : NULL;
     json_t *json = json_pack(
         "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
         "s:o, s:o, s:o, s:s?, s:o, s:o, s:b}",

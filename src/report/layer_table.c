@@ -136,8 +136,8 @@ static void add_layer(hwnas_str *out, const hwnas_profile_row *row, const hwnas_
     hwnas_csv_text(out, row->model);
     hwnas_str_add(out, ",");
     hwnas_csv_text(out, row->device);
-    hwnas_str_addf(out, ",%d,%d,%s,%zu,", row->batch, row->threads,
-                   hwnas_profile_row_dtype(row), layer->position);
+    hwnas_str_addf(out, ",%d,%d,%s,%zu,", row->batch, row->threads, hwnas_profile_row_dtype(row),
+                   layer->position);
     hwnas_csv_text(out, layer->name);
     hwnas_str_addf(out, ",%s,%s", layer->ops, layer->how);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

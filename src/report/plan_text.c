@@ -177,14 +177,13 @@ static json_t *number(double value)
 
 json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
 {
-    json_t *json =
-        json_pack("{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:s, s:b}",
-                  "format", "hwnas.dry_run", "version", 1, "job", hwnas_job_identity(job),
-                  "encodings_exact", plan->encodings, "encodings_are_exact", plan->is_exact,
-                  "strategy", plan->strategy->name, "why", plan->choice.why, "seconds_a_trial",
-                  number(plan->seconds_a_trial), "trials", number(plan->trials), "minutes",
-                  number(plan->minutes), "missed", plan->missed, "warm", (json_int_t)plan->n_warm,
-                  "study", job->study, "study_exists", plan->study_exists);
+    json_t *json = json_pack(
+        "{s:s, s:i, s:o, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:s, s:b}", "format",
+        "hwnas.dry_run", "version", 1, "job", hwnas_job_identity(job), "encodings_exact",
+        plan->encodings, "encodings_are_exact", plan->is_exact, "strategy", plan->strategy->name,
+        "why", plan->choice.why, "seconds_a_trial", number(plan->seconds_a_trial), "trials",
+        number(plan->trials), "minutes", number(plan->minutes), "missed", plan->missed, "warm",
+        (json_int_t)plan->n_warm, "study", job->study, "study_exists", plan->study_exists);
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)plan->n_outside));
     if (plan->trains) {
         json_object_set_new(json, "trainings", number(plan->n_trainings));

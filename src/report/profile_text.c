@@ -274,8 +274,7 @@ static void add_device(hwnas_str *out, const hwnas_profile_device *device)
 static void add_setting(hwnas_str *out, const hwnas_profile_row *row)
 {
     hwnas_str_addf(out, "%s, %s, batch %d, %d thread%s, %s: ", row->model, row->device, row->batch,
-                   row->threads, row->threads == 1 ? "" : "s",
-                   hwnas_profile_row_dtype(row));
+                   row->threads, row->threads == 1 ? "" : "s", hwnas_profile_row_dtype(row));
 }
 
 static const char *doubt_of(const hwnas_profile_row *row)

@@ -36,7 +36,8 @@ static const hwnas_profile_row *next_of(const hwnas_profile *profile, const hwna
     return next;
 }
 
-/* What each thread of `more` that `row` has not adds, in units of what each thread of `first` does. */
+/* What each thread of `more` that `row` has not adds, in units of what each thread of `first` does.
+ */
 static double gain_of(const hwnas_profile_row *first, const hwnas_profile_row *row,
                       const hwnas_profile_row *more)
 {

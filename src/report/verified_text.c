@@ -36,8 +36,9 @@ static void add_reference(tally *t, const char *name)
 
 static const char *skipped(const hwnas_summary *s, int device)
 {
-    return json_string_value(json_object_get(json_object_get(s->verified, "skipped"),
-                                             hwnas_job_row_name(&s->job.goals.devices, device).text));
+    return json_string_value(
+        json_object_get(json_object_get(s->verified, "skipped"),
+                        hwnas_job_row_name(&s->job.goals.devices, device).text));
 }
 
 /* One network of the front; false: a result is not known. */

@@ -269,9 +269,9 @@ static hwnas_status parse_constraints(hwnas_space *space, const hwnas_yaml *node
 
 static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const char *settings)
 {
-    static const char *const keys[] = {"hwnas",   "name",    "about",       "settings",  "phases",
-                                       "input",   "choices", "constraints", "templates", "network",
-                                       NULL};
+    static const char *const keys[] = {"hwnas",     "name",    "about",   "settings",
+                                       "phases",    "input",   "choices", "constraints",
+                                       "templates", "network", NULL};
     static const char *const derived_keys[] = {"hwnas",   "name",        "about",   "model",
                                                "choices", "constraints", "changes", NULL};
     static const char *const required[] = {"hwnas", "name", "input", "network", NULL};

@@ -158,8 +158,8 @@ static hwnas_status parse_phase(hwnas_phase *phase, const hwnas_space *space, co
         const char *name = node->keys[i]->text, *value;
         const hwnas_setting *setting = hwnas_space_setting(space, name, strlen(name));
         if (!setting) {
-            status = hwnas_fail_at(unknown_setting(space, name, strlen(name)),
-                                   &node->keys[i]->place);
+            status =
+                hwnas_fail_at(unknown_setting(space, name, strlen(name)), &node->keys[i]->place);
             break;
         }
         hwnas_setting tried = *setting;
@@ -169,8 +169,7 @@ static hwnas_status parse_phase(hwnas_phase *phase, const hwnas_space *space, co
         if (status == HWNAS_OK)
             hwnas_str_addf(&settings, "%s%s=%s", i ? "," : "", name, value);
     }
-    phase->settings =
-        hwnas_arena_string(space->arena, settings.n ? settings.s : "", settings.n);
+    phase->settings = hwnas_arena_string(space->arena, settings.n ? settings.s : "", settings.n);
     hwnas_str_done(&settings);
     return status;
 }

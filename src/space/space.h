@@ -42,8 +42,8 @@ typedef struct hwnas_setting {
 
 enum { HWNAS_MOST_PHASES = 8 };
 
-/* One of several ways to run the networks of a space, as prefill and decode of a language model: the
- * same choices, with other settings. */
+/* One of several ways to run the networks of a space, as prefill and decode of a language model:
+ * the same choices, with other settings. */
 typedef struct hwnas_phase {
     const char *name;
     hwnas_place place;

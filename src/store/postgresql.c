@@ -321,7 +321,6 @@ static void shut(hwnas_store *base, bool and_delete)
     free(store);
 }
 
-
 /* ---- Publishing ---- */
 
 static bool is_draft(const hwnas_store *store)

@@ -153,7 +153,8 @@ hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *e, const h
     return HWNAS_OK;
 }
 
-/* Takes off what a network run in bytes is likely to lose, where the predictor knows only floats. */
+/* Takes off what a network run in bytes is likely to lose, where the predictor knows only floats.
+ */
 static hwnas_source take_off_loss(hwnas_estimate *estimate, const hwnas_evaluator *e,
                                   const hwnas_candidate *c)
 {
@@ -222,7 +223,7 @@ void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e
     const double price = e->sites[device].row->price;
     const hwnas_metric *m = NULL;
     hwnas_reading reading;
-    while (hwnas_metric_next_measured(&m, &reading, measurement, e->sites[device].row->phase,
-                                      batch, price))
+    while (hwnas_metric_next_measured(&m, &reading, measurement, e->sites[device].row->phase, batch,
+                                      price))
         add_value(trial, e, m, device, HWNAS_MEASURED, reading);
 }

@@ -97,8 +97,8 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
     s->can_race = hwnas_runner_can_race(e->runner);
     /* Where each network has a runner of its own, or the next may need one of other threads,
      * nothing can be sent ahead; nor where phases share a runner, which take turns. */
-    const bool is_lasting =
-        !s->phase && !e->job->memory_limit && (s->row->threads || !hwnas_setting_is_open(&e->job->threads));
+    const bool is_lasting = !s->phase && !e->job->memory_limit &&
+                            (s->row->threads || !hwnas_setting_is_open(&e->job->threads));
     s->room = is_lasting ? hwnas_boards_room(boards_at(e, device)) : 1;
     return HWNAS_OK;
 }
@@ -359,7 +359,8 @@ hwnas_status hwnas_evaluator_recall(hwnas_evaluator *e, hwnas_store *study, cons
     free(has_any);
     for (int i = 0; i < e->n; i++) {
         hwnas_device_info *info = &e->sites[i].info;
-        const json_t *device = json_object_get(devices, hwnas_job_row_name(&e->job->goals.devices, i).text);
+        const json_t *device =
+            json_object_get(devices, hwnas_job_row_name(&e->job->goals.devices, i).text);
         set_text(info->name, sizeof info->name, device, "name");
         set_text(info->library, sizeof info->library, device, "library");
         set_text(info->isa, sizeof info->isa, device, "isa");

@@ -13,7 +13,7 @@
 typedef struct hwnas_site {
     const hwnas_job_device *row;
     const hwnas_job_phase *phase; /* NULL: networks are as the space's settings say */
-    int host; /* the site whose boards it uses: the first of the same device */
+    int host;                     /* the site whose boards it uses: the first of the same device */
     hwnas_device *memory;   /* a device that remembers; NULL: it runs, or ... */
     bool is_told;           /* ... another program runs it, and tells what it measured */
     hwnas_device_info info; /* of one that runs */

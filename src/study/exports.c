@@ -23,8 +23,8 @@ char *hwnas_job_export_path(const char *path, const hwnas_job *job, int device)
         return hwnas_strdup(path);
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
-    return hwnas_printf("%.*s-%s%s", (int)stem, path, hwnas_job_row_name(&job->goals.devices, device).text,
-                        path + stem);
+    return hwnas_printf("%.*s-%s%s", (int)stem, path,
+                        hwnas_job_row_name(&job->goals.devices, device).text, path + stem);
 }
 
 /* ---- Checking ---- */

@@ -52,8 +52,8 @@ hwnas_status hwnas_job_read_objectives(hwnas_job *job, const hwnas_yaml *node)
 }
 
 /* An expression, or a list of them. */
-static hwnas_status read_limits(hwnas_limit *limits, int *n, hwnas_job *job,
-                                const hwnas_yaml *node, const char *what)
+static hwnas_status read_limits(hwnas_limit *limits, int *n, hwnas_job *job, const hwnas_yaml *node,
+                                const char *what)
 {
     const hwnas_yaml *const alone[] = {node};
     bool is_list = node->kind == HWNAS_YAML_SEQUENCE;

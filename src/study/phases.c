@@ -14,8 +14,8 @@ static hwnas_status no_such_phase(const hwnas_space *space, const char *name,
     hwnas_str list = {0};
     for (size_t i = 0; i < space->n_phases; i++)
         hwnas_str_addf(&list, "%s%s", i ? ", " : "", space->phases[i].name);
-    hwnas_status status = hwnas_fail(HWNAS_E_INPUT, place, "the space '%s' has no phase '%s'",
-                                     space->name, name);
+    hwnas_status status =
+        hwnas_fail(HWNAS_E_INPUT, place, "the space '%s' has no phase '%s'", space->name, name);
     if (list.n)
         hwnas_hint(status, "it has %s", list.s);
     else

@@ -35,10 +35,11 @@ static int find_device(const hwnas_job *job, int d, const hwnas_evaluator *evalu
     const hwnas_job_device *ours = &job->goals.devices.rows[d];
     for (int i = 0; i < theirs->goals.devices.n && info; i++) {
         const hwnas_job_device *row = &theirs->goals.devices.rows[i];
-        const json_t *other = json_object_get(infos, hwnas_job_row_name(&theirs->goals.devices, i).text);
+        const json_t *other =
+            json_object_get(infos, hwnas_job_row_name(&theirs->goals.devices, i).text);
         if (!strcmp(row->spelling, ours->spelling) && !strcmp(row->phase, ours->phase) &&
-            is_text(other, "name", info->name) &&
-            is_text(other, "library", info->library) && is_text(other, "isa", info->isa) &&
+            is_text(other, "name", info->name) && is_text(other, "library", info->library) &&
+            is_text(other, "isa", info->isa) &&
             json_integer_value(json_object_get(other, "threads")) == info->threads &&
             has_same_settings(row, ours))
             return i;

@@ -387,8 +387,8 @@ static hwnas_status read_comparison(hwnas_limit *limits, int *n, int max, reader
             return hwnas_fail(HWNAS_E_INPUT, &limit.place, "at most %d constraints", max);
         limit.goal = goal_at(metric, phase, found.at[k], r->devices);
         const char *name = limit.goal.name, *on = strchr(name, ' ');
-        snprintf(limit.text, sizeof limit.text, "%.*s %s %.10g %s%s", (int)strcspn(name, " "), name,
-                 operator, number, *unit ? unit : metric->unit, on ? on : "");
+        snprintf(limit.text, sizeof limit.text, "%.*s %s %.10g %s%s", (int)strcspn(name, " "),
+                 name, operator, number, *unit ? unit : metric->unit, on ? on : "");
         limits[(*n)++] = limit;
     }
     return HWNAS_OK;

@@ -28,7 +28,8 @@ typedef struct hwnas_job_devices {
     hwnas_job_device rows[HWNAS_MAX_DEVICES];
 } hwnas_job_devices;
 
-/* What a row is called where each has a name: "pi", "decode" where there is one device, "decode.pi".
+/* What a row is called where each has a name: "pi", "decode" where there is one device,
+ * "decode.pi".
  */
 enum { HWNAS_ROW_NAME = HWNAS_PHASE_NAME + 64 };
 typedef struct hwnas_row_name {
@@ -50,9 +51,9 @@ hwnas_goal hwnas_goal_in(const hwnas_metric *metric, const char *phase);
 /* The goal of a metric on a device, in the phase of that row; -1: of no device and no phase. */
 hwnas_goal hwnas_goal_of(const hwnas_metric *metric, int device, const hwnas_job_devices *devices);
 
-/* Appends the goals that "latency.p50 on pi", "latency.p50" or "decode.latency" mean, and the rows of
- * `devices` that a phase needs. HWNAS_E_INPUT at the column,
- * when `is_verbatim`: text[i] stands i columns behind the place. */
+/* Appends the goals that "latency.p50 on pi", "latency.p50" or "decode.latency" mean, and the rows
+ * of `devices` that a phase needs. HWNAS_E_INPUT at the column, when `is_verbatim`: text[i] stands
+ * i columns behind the place. */
 HWNAS_CHECKED hwnas_status hwnas_goals_parse(hwnas_goal *goals, int *n, int max, const char *text,
                                              const hwnas_place *place, bool is_verbatim,
                                              hwnas_job_devices *devices);
@@ -67,8 +68,8 @@ typedef struct hwnas_limit {
     char text[128]; /* in words that can be parsed again */
 } hwnas_limit;
 
-/* Appends the limits of an expression: comparisons joined by `and` or a comma, each with a unit and `on
- * DEVICE` if need be. A limit without unit is read in the unit that the metric is shown in. */
+/* Appends the limits of an expression: comparisons joined by `and` or a comma, each with a unit and
+ * `on DEVICE` if need be. A limit without unit is read in the unit that the metric is shown in. */
 HWNAS_CHECKED hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max,
                                               const char *text, const hwnas_place *place,
                                               bool is_verbatim, hwnas_job_devices *devices);

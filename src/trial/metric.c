@@ -9,7 +9,7 @@
 #define MEBI 1048576.0
 
 #define DEVICE(of, quantile, per) HWNAS_FROM_DEVICE, HWNAS_##of, quantile, HWNAS_##per, NULL
-#define DEVICE_IN(phase, of, quantile, per) \
+#define DEVICE_IN(phase, of, quantile, per)                                                        \
     HWNAS_FROM_DEVICE, HWNAS_##of, quantile, HWNAS_##per, phase
 #define GRAPH(of, per) HWNAS_FROM_GRAPH, HWNAS_##of, 0, HWNAS_##per, NULL
 #define GRAPH_IN(phase, of, per) HWNAS_FROM_GRAPH, HWNAS_##of, 0, HWNAS_##per, phase

@@ -74,8 +74,8 @@ enum { HWNAS_PHASE_NAME = 13 };
  * "decode.latency" that of a phase of a space, whose name goes to `phase`, else "". */
 HWNAS_CHECKED hwnas_status hwnas_metric_find(const hwnas_metric **out, char phase[HWNAS_PHASE_NAME],
                                              const char *name, const hwnas_place *place);
-/* The metric of a stored value, "latency.p50", "decode.latency.p50" or "latency.p50 on pi"; NULL: of
- * another version. */
+/* The metric of a stored value, "latency.p50", "decode.latency.p50" or "latency.p50 on pi"; NULL:
+ * of another version. */
 const hwnas_metric *hwnas_metric_of_value(const char *name);
 
 /* A value with its interval; NaN for `low` and `high` where there is none. */

@@ -238,7 +238,8 @@ static bool same_operations(const fake_descriptor *a, const fake_descriptor *b)
     const fake_attr *y = fake_find(b, CUDNN_ATTR_OPERATIONGRAPH_OPS);
     bool are_same = x && y && x->n == y->n;
     for (int64_t i = 0; are_same && i < x->n; i++)
-        are_same = ((fake_descriptor **)x->values)[i]->type == ((fake_descriptor **)y->values)[i]->type;
+        are_same =
+            ((fake_descriptor **)x->values)[i]->type == ((fake_descriptor **)y->values)[i]->type;
     return are_same;
 }
 
@@ -250,8 +251,9 @@ static bool compile_plan(const fake_descriptor *plan)
         (fake_descriptor *)fake_child(plan, CUDNN_ATTR_EXECUTION_PLAN_KERNEL_CACHE);
     if (!compiles() || !graph)
         return true;
-    if (cache && (!is_dynamic(graph) ||
-                  !same_operations(graph, fake_child(cache, CUDNN_ATTR_KERNEL_CACHE_OPERATION_GRAPH))))
+    if (cache &&
+        (!is_dynamic(graph) ||
+         !same_operations(graph, fake_child(cache, CUDNN_ATTR_KERNEL_CACHE_OPERATION_GRAPH))))
         return false;
     fake_cudnn_compiled += !cache || !cache->has_kernel;
     if (cache)

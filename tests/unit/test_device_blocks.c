@@ -101,8 +101,8 @@ static void biases_and_constants_add_up(void **state)
             }
 }
 
-/* From one vector to one more than rows.c takes; results that are no multiple of what it makes at a time, and
- * what may be behind them. */
+/* From one vector to one more than rows.c takes; results that are no multiple of what it makes at a
+ * time, and what may be behind them. */
 static void few_vectors_times_a_matrix(void **state)
 {
     (void)state;

@@ -438,8 +438,8 @@ static void check_groups(const char *name, hwnas_quantize_form form, const char 
             fail_msg("%s has a step by %s: %s", name, steps[i].how,
                      quantized->nodes[steps[i].nodes[0]].name);
     const double error = error_on_cpu(&bytes, quantized, NULL);
-    /* Without instructions for products of bytes oneDNN halves the kernels of convolutions that read
-     * signed bytes, and rounds them again ("sa0.5" in its descriptions of memory). */
+    /* Without instructions for products of bytes oneDNN halves the kernels of convolutions that
+     * read signed bytes, and rounds them again ("sa0.5" in its descriptions of memory). */
     if (!(error <= (hwnas_device_weight_bits(cpu) == 8 ? 0.03 : 0.1)))
         fail_msg("%s is off by %.2e", name, error);
     const double rounding = deviation(quantized, bytes.wanted, floats.wanted);

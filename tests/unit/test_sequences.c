@@ -120,9 +120,9 @@ static void text_generation_depends_on_the_alphabet(void **state)
     assert_int_equal(costs_of("lstm_text_generation", "").params, 641 * 57 + 66048);
 }
 
-/* A decoder of width e, with h heads and g groups of 64 features and gated parts of width f[i]: each
- * layer has 2 e 64 h + 2 e 64 g + 3 e f[i] weights in products, and 2 e in norms; a token attends to
- * all with 2 64 h products each. */
+/* A decoder of width e, with h heads and g groups of 64 features and gated parts of width f[i]:
+ * each layer has 2 e 64 h + 2 e 64 g + 3 e f[i] weights in products, and 2 e in norms; a token
+ * attends to all with 2 64 h products each. */
 static void decoders_cost_what_the_formula_says(void **state)
 {
     enum { E = 576, H = 8, G = 2, V = 1000, T = 16, C = 40 };

@@ -199,16 +199,18 @@ static void check_notes(const char *wanted, size_t n, const int *threads, const 
     hwnas_profile_free(profile);
 }
 
-/* Amdahl's law, 1 / (s + (1 - s) / n), with a tenth that is not shared: 1, 1.82, 3.08 and 4.71 times. */
+/* Amdahl's law, 1 / (s + (1 - s) / n), with a tenth that is not shared: 1, 1.82, 3.08 and 4.71
+ * times. */
 static void test_threads_that_pay(void **state)
 {
     (void)state;
     static const int threads[] = {8, 1, 4, 2};
     static const double amdahl[] = {0.2125, 1, 0.325, 0.55};
     static const double slower[] = {2, 1, 1.5, 1.2}, failed[] = {0, 1, -1, 0.5};
-    check_notes("net, cpu, batch 1, f32: 4 threads pay, 3.08 times as fast as 1; of 8 each more adds "
-                "41 % of a core, below 50\n",
-                4, threads, amdahl);
+    check_notes(
+        "net, cpu, batch 1, f32: 4 threads pay, 3.08 times as fast as 1; of 8 each more adds "
+        "41 % of a core, below 50\n",
+        4, threads, amdahl);
     check_notes("net, cpu, batch 1, f32: 1 thread pays; 2 are no faster\n", 4, threads, slower);
     check_notes("net, cpu, batch 1, f32: 2 threads pay, 2.00 times as fast as 1; more were not "
                 "measured\n",

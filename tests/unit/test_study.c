@@ -142,8 +142,8 @@ static void goals_of_phases(void **state)
                                 expected[i].row);
     }
     /* As a study is read back. */
-    assert_int_equal(
-        hwnas_limits_parse(again, &m, 1, g.limits[0].text, &start, true, &g.devices), HWNAS_OK);
+    assert_int_equal(hwnas_limits_parse(again, &m, 1, g.limits[0].text, &start, true, &g.devices),
+                     HWNAS_OK);
     assert_int_equal(again[0].goal.device, g.limits[0].goal.device);
     assert_true(again[0].value == g.limits[0].value);
     static const struct {

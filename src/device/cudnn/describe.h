@@ -14,8 +14,8 @@ typedef struct hwnas_cudnn_described {
     cudnnBackendDescriptor_t graph; /* one of them */
 } hwnas_cudnn_described;
 
-/* Makes all of them, or says in `status` why not. To be done away with in either case. `is_dynamic`:
- * plans of the graph may use kernels that were compiled for other sizes (quick.h). */
+/* Makes all of them, or says in `status` why not. To be done away with in either case.
+ * `is_dynamic`: plans of the graph may use kernels that were compiled for other sizes (quick.h). */
 void hwnas_cudnn_describe(hwnas_cudnn_described *out, const hwnas_cudnn_api *api,
                           const hwnas_cudnn_operation *o, bool is_dynamic);
 void hwnas_cudnn_described_done(hwnas_cudnn_described *d);

@@ -41,8 +41,8 @@ static const char *name_of(const hwnas_cudnn_cut *cut, const hwnas_cudnn_group *
     return cut->graph->nodes[group->chain.nodes[0]].name;
 }
 
-/* A node by itself or a chain of functions of elements; inputs as they lie, each in the type that it
- * has. */
+/* A node by itself or a chain of functions of elements; inputs as they lie, each in the type that
+ * it has. */
 static void emit_kernel(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group)
 {
     const hwnas_fusion_group *chain = &group->chain;

@@ -78,7 +78,8 @@ hwnas_cudnn_op *hwnas_cudnn_add_op(hwnas_cudnn_operation *o, hwnas_cudnn_op_kind
 /* All that a plan depends on, but for tensors' numbers and scalars' values, as text: equal
  * signatures, equal plans. Yours to free(). */
 char *hwnas_cudnn_signature(const hwnas_cudnn_operation *o);
-/* The same but for sizes: operators, types, ranks, in which order dimensions lie. Yours to free(). */
+/* The same but for sizes: operators, types, ranks, in which order dimensions lie. Yours to free().
+ */
 char *hwnas_cudnn_form_text(const hwnas_cudnn_operation *o);
 
 #endif

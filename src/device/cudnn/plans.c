@@ -108,9 +108,9 @@ static uint64_t origin(const hwnas_cuda_device *device)
     const hwnas_gpu *gpu = &device->gpu;
     char *what = gpu->cudnn ? hwnas_strdup(gpu->cudnn)
                             : hwnas_printf("%s sm_%d %d", gpu->name, gpu->sm, gpu->multiprocessors);
-    char *text = hwnas_printf("%zu %zu %s %d", device->cudnn->version(),
-                              device->cudnn->cudart_version(), what,
-                              device->tunes | device->is_quick << 1);
+    char *text =
+        hwnas_printf("%zu %zu %s %d", device->cudnn->version(), device->cudnn->cudart_version(),
+                     what, device->tunes | device->is_quick << 1);
     const uint64_t hash = XXH64(text, strlen(text), 0);
     free(text);
     free(what);

@@ -86,8 +86,8 @@ static hwnas_status take_weights(rows *r, const hwnas_graph *graph, const hwnas_
 {
     const hwnas_tensor *kernel = hwnas_node_input(graph, root, 1);
     void *weights, *copy = NULL;
-    TRY(hwnas_try_alloc(&weights,
-                        (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights, name));
+    TRY(hwnas_try_alloc(&weights, (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights,
+                        name));
     r->weights = weights;
     if (!kernel->data) {
         TRY(hwnas_try_alloc(&copy, (size_t)(r->n_in * r->n_out) * sizeof *r->weights, name));
@@ -133,8 +133,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     step->input_ids[0] = root->inputs[0];
     take_posts(step, r, group);
     step->output_ids = hwnas_arena_copy(arena, &group->chain.output, sizeof *step->output_ids);
-    step->bytes =
-        (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights + bias_bytes;
+    step->bytes = (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights + bias_bytes;
     return HWNAS_OK;
 }
 

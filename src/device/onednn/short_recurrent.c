@@ -20,7 +20,7 @@ enum { UPDATE, RESET, HIDDEN, GRU_GATES };
 typedef struct recurrence {
     hwnas_onednn_primitive product; /* of the inputs with W, biases added */
     int64_t steps, batch, features, hidden, directions;
-    int n_gates; /* LSTM_GATES or GRU_GATES */
+    int n_gates;      /* LSTM_GATES or GRU_GATES */
     bool is_reverse;  /* the first direction */
     float *recurrent; /* directions x blocks x hidden x gates x UNITS */
     float *gates;     /* steps x batch x directions x blocks x gates x UNITS */
@@ -57,12 +57,13 @@ static int64_t place_of(const recurrence *l, int64_t direction, int64_t gate, in
 /* Calls for each row of W, R or the biases: its place in ours, and where it is in ONNX's. */
 #define EACH_ROW(l, to, from)                                                                      \
     for (int64_t d_ = 0, from = 0; d_ < (l)->directions; d_++)                                     \
-        for (int64_t g_ = 0; g_ < (l)->n_gates; g_++)                                                             \
+        for (int64_t g_ = 0; g_ < (l)->n_gates; g_++)                                              \
             for (int64_t u_ = 0, to; u_ < (l)->hidden && (to = place_of(l, d_, g_, u_), true);     \
                  u_++, from++)
 
 /* R, its columns one after the other within a block. */
-static hwnas_status order_recurrent(recurrence *l, hwnas_onednn_step *step, const hwnas_tensor *tensor)
+static hwnas_status order_recurrent(recurrence *l, hwnas_onednn_step *step,
+                                    const hwnas_tensor *tensor)
 {
     void *given;
     const int64_t row = l->n_gates * UNITS;
@@ -110,8 +111,8 @@ static hwnas_status order_inputs(recurrence *l, float *w, float *b, const hwnas_
 }
 
 /* The product of the inputs with W. */
-static hwnas_status make_product(recurrence *l, hwnas_onednn_step *step, const onednn_device *device,
-                                 const float *w, const float *b)
+static hwnas_status make_product(recurrence *l, hwnas_onednn_step *step,
+                                 const onednn_device *device, const float *w, const float *b)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_onednn_primitive *p = &l->product;
@@ -159,7 +160,8 @@ static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device
     const int64_t *y = hwnas_node_output(graph, node)->dims;
     recurrence *l = step->state = hwnas_alloc(sizeof *l);
     void *w = NULL, *b = NULL;
-    *l = (recurrence){.steps = x[0], .batch = x[1], .features = x[2], .hidden = y[3], .directions = y[1]};
+    *l = (recurrence){
+        .steps = x[0], .batch = x[1], .features = x[2], .hidden = y[3], .directions = y[1]};
     l->n_gates = node->op->id == HWNAS_OP_GRU_CORE ? GRU_GATES : LSTM_GATES;
     l->is_reverse = node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE;
     const int64_t rows = l->directions * l->n_gates * l->hidden;

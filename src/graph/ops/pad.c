@@ -109,9 +109,8 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     for (int64_t outer = 0; outer < n_outer; outer++) {
         int64_t from = 0, step = 1, rest = outer;
         for (int i = axis - 1; i >= 0 && from >= 0; i--) {
-            const int64_t place =
-                source(rest % out->dims[i] - node->attrs[BEFORE].ints[i], in->dims[i],
-                       node->attrs[MODE].ints[0]);
+            const int64_t place = source(rest % out->dims[i] - node->attrs[BEFORE].ints[i],
+                                         in->dims[i], node->attrs[MODE].ints[0]);
             from = place < 0 ? -1 : from + place * step;
             rest /= out->dims[i];
             step *= in->dims[i];
