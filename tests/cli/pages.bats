@@ -13,7 +13,8 @@ SHORTER=(
     -e 's/ +# .*$//'
     -e 's/ --minutes [0-9.]+/ --minutes 0.1/'
     -e 's/ --seconds 12.5/ --seconds 0.1/'
-    -e 's/ --latency-target [0-9]+ms/ --latency-target 9000ms/'
+    -e '/--profile /s/ --latency-target [0-9]+ms/ --latency-target 9000ms --percentile p50/'
+    -e 's/accel_nasbench --arch CODE/nas_bench_macro --arch 22221220/'
     -e "/hwnas optimize/s/\$/ --constraints 'macs <= 0.7 x' --max-loss 60 --minutes 0.1/"
     -e '/hwnas profile/s/$/ --seconds 0.05/'
     -e '/--device cpu,ort,torch/s/$/ --batch 1 --threads 1 --seconds 0.05/'
@@ -185,7 +186,8 @@ END
 }
 
 @test "docs/report.md" {
-    "$HWNAS" search "$HWNAS_SRC/examples/replay-nb-macro.yaml" --study quickstart.db --trials 40 --quiet
+    "$HWNAS" search "$REPLAY" --study quickstart.db --trials 40 --quiet
+    "$HWNAS" search "$REPLAY" --study other.db --trials 40 --seed 2 --quiet
     follow docs/report.md 9
     [ -s for-you.html ]
     [ -s front.svg ]
