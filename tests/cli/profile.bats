@@ -367,7 +367,7 @@ END
     ends 2 "*which network of nas_bench_macro*--arch CODE*" nas_bench_macro
     ends 2 "*'0,1' is not a list*--batch 1,2,4*" mnist_cnn --batch 0,1
     ends 2 "*'1,' is not a list*" mnist_cnn --threads 1,
-    ends 2 "*no precision 'int9'*the precisions are f32, *" mnist_cnn --dtype f32,int9
+    ends 2 "*no precision 'int9'*did you mean 's8'[?] The precisions are f32, *" mnist_cnn --dtype f32,int9
     ends 2 "*--dtype 'f32,' is not a list*" mnist_cnn --dtype f32,
     ends 2 "*no device 'cpuu'*did you mean 'cpu'*" mnist_cnn --device ref,cpuu
     ends 2 "*exclude each other*" mnist_cnn --json --csv
