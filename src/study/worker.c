@@ -249,9 +249,9 @@ static hwnas_status begin(worker *w)
 
 static hwnas_status open_session(worker *w)
 {
-    TRY(hwnas_store_exists(&w->options.resume, w->job->study));
-    hwnas_session_init(&w->s, w->job, &w->options);
+    hwnas_session_init(&w->s, w->job, &w->options); /* the one before is closed */
     w->s.is_shared = true;
+    TRY(hwnas_store_exists(&w->options.resume, w->job->study));
     TRY(hwnas_session_open(&w->s, NULL));
     TRY(hwnas_leases_open(&w->leases, w->s.store, w->name));
     /* Of several that begin a study, one does, and the others find it begun. */
