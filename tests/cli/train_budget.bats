@@ -100,7 +100,7 @@ END
     budget 5
     refuses 2 "job.yaml:*train-budget must be between 20 and" search job.yaml
     ends 0 search --help
-    says out "20 at least"
+    says out "--train-budget"
     budget 20 "accuracy: proxy:log-macs"
     refuses 2 "needs a program that trains*a proxy" search job.yaml
     budget 20 "accuracy: table:$TABLE#acc_top1_pct_mean"

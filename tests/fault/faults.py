@@ -76,8 +76,9 @@ class Server:
                 names = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
                 columns = ", ".join(name for name in names if name != "seconds")
                 rows += [(table, *row) for row in db.execute(f"SELECT {columns} FROM {table}") if "seconds" not in str(row[0])]
-        # A study knows the folder of its job; each server has a folder of its own.
-        return sorted((repr(row).replace(self.folder, "HERE") for row in rows))
+        # A study knows the folder of its job: this server's, or that of the one which made it.
+        folders = re.escape(self.folder).rstrip("0123456789") + r"\d*"
+        return sorted(re.sub(folders, "HERE", repr(row)) for row in rows)
 
 
 class Scenario:
