@@ -12,7 +12,7 @@ measures() {
     run timeout 900 "$@" # a hang; how long it takes does not matter
     [ "$status" = 0 ] && [[ ${lines[-1]} =~ ^figure\ [^\ ]+\ [^\ ]+\ [^\ ]+\ goal\ [^\ ]+\ (met|short)$ ]] && return
     echo "$* ended with status $status, and with:"
-    printf '%s\n' "${lines[@]: -20}"
+    tail -n 20 <<<"$output"
     return 1
 }
 
