@@ -411,7 +411,7 @@ hwnas_status hwnas_limits_parse(hwnas_limit *limits, int *n, int max, const char
     do
         TRY(read_comparison(limits, n, max, &r));
     while (take_word(&r, "and") || take_comma(&r));
-    return *r.at ? no_constraint(&r, "'and' or the end") : HWNAS_OK;
+    return *r.at ? no_constraint(&r, "'and', a comma or the end") : HWNAS_OK;
 }
 
 /* What bounds one from above bounds the other: quantiles of one thing have an order. */

@@ -140,7 +140,7 @@ END
 }
 
 @test "constraints hold for every network of the front" {
-    job "constraints: ['macs <= 40 M', params < 1 M, accuracy >= 80 %, memory <= 5 MiB]" \
+    job "constraints: ['macs <= 40 M, params < 1 M', accuracy >= 80 %, memory <= 5 MiB]" \
         "budget: {trials: 200}"
     ends 0 search job.yaml --json
     is out "len(d['front']) > 3 and 0 < d['feasible'] < 200"
@@ -290,7 +290,8 @@ refuses_job() {
 15|<= 3 M
 20|macs =< 3 M
 30|macs <= 3 M and
-26|macs <= 3 M, params <= 3 M
+27|macs <= 3 M,
+26|macs <= 3 M; params <= 3 M
 END
 }
 

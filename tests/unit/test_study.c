@@ -176,7 +176,7 @@ static void wrong_limits(void **state)
         {"latency.p50 <= 8 ms on cpus", 38, "no device called 'cpus'", "did you mean 'cpu'"},
         {"params on cpu < 6 M", 25, "the same on every device", "leave out"},
         {"latency.p50 <= 8 MiB", 32, "'MiB' is not a unit of latency.p50", "s, ms, us"},
-        {"latency.p50 <= 8 ms or macs <= 3", 35, "'and' or the end expected",
+        {"latency.p50 <= 8 ms or macs <= 3", 35, "'and', a comma or the end expected",
          "latency.p50 <= 10 ms"},
         {"latency.p50 <=", 29, "a number expected at its end", "latency.p50 <= 10 ms"},
         {"latency.p50 != 3", 27, "<=, <, >= or > expected", "latency.p50 <= 10 ms"},
