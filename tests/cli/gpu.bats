@@ -106,22 +106,6 @@ END
     says out "cuDNN, no tensor cores"
 }
 
-@test "the module is built with headers of cuDNN 9.8" {
-    local cuda
-    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/../Makefile")
-    [ -e "$cuda/cudnn.h" ] || skip "built without CUDA"
-    # As they were before attention was an operation of its own.
-    mkdir old
-    cp -L "$cuda"/cudnn*.h old/
-    sed -i -E 's/^(#define CUDNN_([A-Z]+_)?MINOR) .*/\1 8/' old/*.h
-    sed -i '/SDPA_FWD/d' old/cudnn_graph*.h
-    [ -z "$(grep SDPA_FWD old/cudnn_graph.h)" ]
-    for file in "$HWNAS_SRC"/src/device/cudnn/*.c; do
-        gcc -std=gnu11 -Wall -Werror -fsyntax-only -DHWNAS_CUDA_LIBRARIES='""' -isystem old -isystem "$cuda" \
-            -I"$HWNAS_MODULES/.." -I"$HWNAS_MODULES/../include" -I"$HWNAS_SRC/include" -I"$HWNAS_SRC/src" "$file"
-    done
-}
-
 @test "a model larger than the GPU is told with figures" {
     need_dry
     sed 's/"totalGlobalMem": [0-9]*/"totalGlobalMem": 537919488/' "$HWNAS_SRC/gpus/l4.json" >small.json

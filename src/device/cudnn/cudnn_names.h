@@ -1,11 +1,13 @@
 /* cudnn_names.h: names of cuDNN's that headers since 9.8 lack. The numbers are part of its
- * interface; a library that does not know them refuses, and the graph is cut in another way. */
+ * interface; a library that does not know them refuses, and the graph is cut in another way.
+ * NVIDIA's cudnn-frontend uses these since 9.13.1; where headers have them already, they are the
+ * same. */
 #ifndef HWNAS_DEVICE_CUDNN_NAMES_H
 #define HWNAS_DEVICE_CUDNN_NAMES_H
 
 #include <cudnn.h>
 
-#if CUDNN_VERSION < 91300
+#if CUDNN_VERSION < 91400
 #define CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR ((cudnnBackendDescriptorType_t)41)
 #define CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC ((cudnnBackendAttributeName_t)2800)
 #define CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC ((cudnnBackendAttributeName_t)2801)

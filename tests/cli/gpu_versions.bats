@@ -1,5 +1,6 @@
-# Every function that is looked up by its name is in NVIDIA's own libraries. Which names those are is what the C
-# library's loader writes down of a run on the stand-in (tests/gpu/), and no list of ours.
+# Versions of NVIDIA's libraries and headers: every function that is looked up by its name is in them (which names those
+# are is what the C library's loader writes down of a run on the stand-in, tests/gpu/, and no list of ours), and the
+# module is built with headers of CUDA 12 and of older cuDNN.
 load helpers
 
 # names FILE PATTERN: into FILE what a run on the stand-in looks up in it, of the names that begin so.
@@ -82,4 +83,85 @@ non_free() {
         says err "NVIDIA's driver is here, but it sees no GPU"
         echo "# libcuda1 and libnvidia-ml1 $version: $(cat driver nvml | wc -l) functions" >&3
     done <versions
+}
+
+# builds DIRECTORY...: the module, with the headers in these directories alone.
+builds() {
+    local directory options=()
+    for directory; do options+=(-isystem "$directory"); done
+    for file in "$HWNAS_SRC"/src/device/cudnn/*.c; do
+        gcc -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -DHWNAS_CUDA_LIBRARIES='""' "${options[@]}" \
+            -I"$HWNAS_MODULES/.." -I"$HWNAS_MODULES/../include" -I"$HWNAS_SRC/include" -I"$HWNAS_SRC/src" "$file"
+    done
+}
+
+# older MINOR: in the directory old-MINOR cuDNN's headers, as if they were of version 9.MINOR.0, without attention as one
+# operation, which NVIDIA's cudnn-frontend asks for since 9.13.1.
+older() {
+    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/../Makefile")
+    [ -e "$cuda/cudnn.h" ] || skip "built without CUDA"
+    mkdir "old-$1"
+    cp -L "$cuda"/cudnn*.h "old-$1"
+    sed -i -E "s/^(#define CUDNN_([A-Z]+_)?MINOR) .*/\1 $1/; s/^(#define CUDNN_([A-Z]+_)?PATCH(LEVEL)?) .*/\1 0/" \
+        "old-$1"/*.h
+    sed -i '/SDPA_FWD/d' "old-$1"/cudnn_graph*.h
+    [ -z "$(grep SDPA_FWD "old-$1/cudnn_graph.h")" ]
+}
+
+@test "the module is built with headers of cuDNN 9.8, 9.12 and 9.13" {
+    local cuda minor
+    for minor in 8 12 13; do
+        older $minor
+        builds "old-$minor" "$cuda"
+    done
+}
+
+@test "names that older headers lack have the numbers that newer ones give them" {
+    local cuda
+    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/../Makefile")
+    [ -e "$cuda/cudnn.h" ] || skip "built without CUDA"
+    grep -q SDPA_FWD "$cuda"/cudnn_graph*.h || skip "headers of an older cuDNN"
+    # Once as the headers have them, once as we do.
+    grep -oE '^#define CUDNN_[A-Z_]+' "$HWNAS_SRC/src/device/cudnn/cudnn_names.h" | sed 's/#define //' >ours
+    [ "$(wc -l <ours)" -eq 6 ]
+    {
+        echo '#include <cudnn.h>'
+        sed 's/.*/enum { THEIRS_& = & };/' ours
+        echo '#undef CUDNN_VERSION'
+        echo '#define CUDNN_VERSION 90800'
+        echo '#include "device/cudnn/cudnn_names.h"'
+        sed 's/.*/_Static_assert((int)& == THEIRS_&, "&");/' ours
+    } >numbers.c
+    gcc -std=gnu11 -fsyntax-only -isystem "$cuda" -I"$HWNAS_SRC/src" numbers.c
+}
+
+# Headers of 9.6 were seen to have the names in the table, but for those of a described GPU, which came with 9.8. A name
+# that is not in it is to be looked up, and guarded where it is newer (cudnn_names.h).
+@test "each of cuDNN's names that the module uses is known to be in headers of 9.8" {
+    grep -ohE '\<CUDNN_[A-Z0-9_]+' "$HWNAS_SRC"/src/device/cudnn/*.[ch] | grep -vE '_$|^CUDNN_ATTR_NAME$' | sort -u >used
+    [ "$(wc -l <used)" -gt 150 ]
+    grep -oE '^#define CUDNN_[A-Z0-9_]+' "$HWNAS_SRC/src/device/cudnn/cudnn_names.h" | sed 's/#define //' |
+        sort -u - <(grep -v '^#' "$HWNAS_SRC/tests/data/cudnn_names.txt") >known
+    comm -23 used known >unknown
+    cat unknown
+    [ ! -s unknown ]
+}
+
+@test "the module is built with the headers of CUDA 12 that Debian has" {
+    [ "${HWNAS_LONG:-}" ] || skip "downloads 1 GB: make check-long"
+    command -v apt-get >apt-get || skip "no apt-get"
+    local archive cuda version
+    older 8
+    non_free
+    version=$(apt-cache "${archive[@]}" madison nvidia-cuda-dev | awk '$3 ~ /^12/ { print $3; exit }')
+    [ "$version" ] || skip "no CUDA 12 in the archives that are configured"
+    (cd apt && apt-get "${archive[@]}" download "nvidia-cuda-dev=$version") >>apt.out 2>&1
+    dpkg --fsys-tarfile apt/*.deb | tar x --wildcards './usr/include/*.h'
+    rm apt/*.deb
+    grep -qE '^#define CUDA_VERSION 12[0-9]{3}$' usr/include/cuda.h
+    mkdir new
+    cp -L "$cuda"/cudnn*.h new
+    builds old-8 usr/include
+    builds new usr/include
+    echo "# nvidia-cuda-dev $version" >&3
 }
