@@ -260,7 +260,7 @@ class _CProfileOptions(ctypes.Structure):
                 ("n_threads", ctypes.c_size_t), ("precisions", _Ints), ("n_precisions", ctypes.c_size_t),
                 ("streams", _Ints), ("n_streams", ctypes.c_size_t), ("mode", ctypes.c_char_p),
                 ("priority", ctypes.c_char_p), ("interval", ctypes.c_double), ("seconds", ctypes.c_double),
-                ("min_samples", ctypes.c_int), ("with_layers", ctypes.c_bool), ("verifies", ctypes.c_bool),
+                ("min_runs", ctypes.c_int), ("with_layers", ctypes.c_bool), ("verifies", ctypes.c_bool),
                 ("skips", ctypes.c_bool), ("name", ctypes.c_char_p), ("save", ctypes.c_char_p),
                 ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int),
                 ("with_mixed", ctypes.c_bool), ("max_error", ctypes.c_double)]
@@ -1250,7 +1250,7 @@ class Profile(Report):
 def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = None, devices: Any = (), batches: Any = (),
                      threads: Any = (), precisions: Any = (), streams: Any = (), shape: Optional[str] = None,
                      mode: Optional[str] = None, priority: Optional[str] = None, interval: float = 0, seconds: float = 0,
-                     min_samples: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
+                     min_runs: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
                      name: Optional[str] = None, save: Optional[PathLike] = None,
                      max_error: Optional[float] = None) -> Any:
 
@@ -1267,7 +1267,7 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
         pointer: Any = _Texts if key in texts else _Ints
         fields[key] = ctypes.cast(array, pointer)
     return _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
-                    interval=interval, seconds=seconds, min_samples=min_samples, with_layers=layers,
+                    interval=interval, seconds=seconds, min_runs=min_runs, with_layers=layers,
                     verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
                     shape=_bytes(shape), with_mixed="mixed" in _list(precisions),
                     max_error=-1 if max_error is None else max_error, **fields)
@@ -1278,7 +1278,7 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
             threads: Union[int, str, Sequence[Union[int, str]]] = (), precisions: Union[str, Sequence[str]] = (),
             streams: Union[int, str, Sequence[Union[int, str]]] = (), shape: Optional[str] = None,
             mode: Optional[str] = None, priority: Optional[str] = None, interval: float = 0, seconds: float = 0,
-            min_samples: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
+            min_runs: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
             name: Optional[str] = None, save: Optional[PathLike] = None,
             max_error: Optional[float] = None) -> Profile:
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
@@ -1288,7 +1288,7 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
     guard = _Guard()
     options = _profile_options(guard, models, code=code, devices=devices, batches=batches, threads=threads,
                                precisions=precisions, streams=streams, shape=shape, mode=mode, priority=priority,
-                               interval=interval, seconds=seconds, min_samples=min_samples, layers=layers,
+                               interval=interval, seconds=seconds, min_runs=min_runs, layers=layers,
                                verify=verify, skip=skip, name=name, save=save, max_error=max_error)
     with guard:
         made: Profile = _report(_lib.hwnas_models_profile, ctypes.byref(options), kind=Profile)

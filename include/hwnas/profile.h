@@ -69,7 +69,7 @@ typedef struct hwnas_profile_options {
     const char *priority; /* "realtime", "normal"; NULL: "auto", realtime where allowed */
     double interval;      /* relative; 0: 0.01 */
     double seconds;       /* for each; 0: 1 */
-    int min_samples;      /* 0: 30 */
+    int min_runs;         /* of each, at least; 0: 30 */
     bool with_layers;     /* the parts of each network: time, work, share of the roofline */
     bool verifies;        /* each result is compared with a reference; a wrong one gets no time */
     bool skips;       /* nodes of ONNX files that cannot be computed are left out, with a note */

@@ -103,10 +103,10 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
         m->interval = o->interval;
     if (o->seconds != 0)
         m->max_seconds = o->seconds;
-    if (o->min_samples)
-        m->min_samples = o->min_samples;
+    if (o->min_runs)
+        m->min_samples = o->min_runs;
     if (!(m->interval > 0) || !(m->max_seconds > 0) || m->min_samples < 1)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "interval, seconds and samples must be more than 0");
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "interval, seconds and runs must be more than 0");
     if (o->mode)
         TRY(hwnas_mode_parse(m, o->mode));
     if (o->priority)

@@ -29,7 +29,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     hwnas_report *report;
     const char *optimizer = NULL;
     bool trains = false, as_json = false, as_csv = false, done;
-    long samples = 30;
+    long runs = 30;
     int n;
     profile.interval = 0.01;
     profile.seconds = 1;
@@ -51,8 +51,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &profile.seconds, "S",
          "but no longer than this for each (1)"},
-        {"samples", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &samples, "N",
-         "at least so many runs of each (30)"},
+        {"runs", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &runs, "N", "at least so many of each (30)"},
         {"mode", 0, HWNAS_OPTION_TEXT, &profile.mode, "MODE",
          "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
         {"priority", 0, HWNAS_OPTION_TEXT, &profile.priority, "HOW",
@@ -83,14 +82,14 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         TRY(read_optimizer(&profile.training, optimizer));
     if (profile.interval <= 0 || profile.seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
-    if (samples < 1 || samples > INT_MAX)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--samples must be 1 or more");
+    if (runs < 1 || runs > INT_MAX)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--runs must be 1 or more");
     if (as_json && as_csv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
     TRY(hwnas_sweep_read(&profile, &lists));
     profile.models = lists.models;
     profile.n_models = (size_t)n;
-    profile.min_samples = (int)samples;
+    profile.min_runs = (int)runs;
     profile.cancel = hwnas_stop_on_signals();
     TRY(hwnas_models_profile(&report, &profile));
     return hwnas_print_report(report, as_json ? HWNAS_JSON : as_csv ? HWNAS_CSV : HWNAS_TEXT);

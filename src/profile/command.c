@@ -51,7 +51,7 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
         add_option(&out, "shape", recipe->shape);
     if (recipe->streams)
         hwnas_str_addf(&out, " --streams %d", recipe->streams);
-    hwnas_str_addf(&out, " --interval %g --seconds %g --samples %d", o->interval, o->max_seconds,
+    hwnas_str_addf(&out, " --interval %g --seconds %g --runs %d", o->interval, o->max_seconds,
                    o->min_samples);
     if (o->mode != HWNAS_HOT)
         add_mode(&out, o);

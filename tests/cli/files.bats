@@ -305,7 +305,7 @@ write_on_disk() {
     refuses 1 "/none/out.html: cannot write the file" report none.db --out /none/out.html
     refuses 1 "/none/out.onnx: cannot write the file" export none.db --format onnx --out /none/out.onnx
     refuses 1 "/none/out.yaml: cannot write the file" optimize none.onnx --data none.npz --out /none/out
-    refuses 1 "/none/out.json: cannot write the file" profile mnist_mlp --device null --samples 1 --save /none/out.json
+    refuses 1 "/none/out.json: cannot write the file" profile mnist_mlp --device null --runs 1 --save /none/out.json
 }
 
 @test "a disk that is full keeps the old file" {

@@ -437,7 +437,7 @@ END
     cp "$HWNAS_SRC/search_spaces/nas_bench_macro.yaml" "$BATS_TEST_TMPDIR/it's here/space.yaml"
     cd "$BATS_TEST_TMPDIR/it's here"
     "$HWNAS" profile space.yaml "$PWD/space.yaml" --arch 22212220 --device null --batch 1,2 \
-        --seconds 0.05 --interval 0.5 --samples 7 --mode after-idle=0.002 --json >../first.json
+        --seconds 0.05 --interval 0.5 --runs 7 --mode after-idle=0.002 --json >../first.json
     /usr/bin/python3 - ../first.json "$HWNAS" <<'END'
 import json, subprocess, sys
 rows = json.load(open(sys.argv[1]))["rows"]
@@ -472,7 +472,7 @@ END
     [[ $status -eq 2 && $output == *"no mode 'lukewarm'"*"after-idle[=SECONDS]"* ]]
     run "$HWNAS" profile mnist_mlp --mode cold --streams 1
     [[ $status -eq 2 && $output == *"mode hot only"* ]]
-    run "$HWNAS" profile mnist_mlp --samples 0
+    run "$HWNAS" profile mnist_mlp --runs 0
     [[ $status -eq 2 && $output == *"1 or more"* ]]
 }
 
