@@ -144,6 +144,7 @@ _ERRORS: List[Tuple[str, Type[Error]]] = [
     ("DISTURBED", DisturbedError),
 ]
 _PRECISIONS = ["f32", "tf32", "bf16", "f16", "s8"]  # as hwnas_precision
+_OPTIMIZERS = ["no_training", "sgd", "adamw"]  # as hwnas_optimizer
 _FORMATS = ["text", "json", "csv", "dot", "jsonl"]  # as hwnas_format
 _LOG_LEVELS = ["warning", "info", "debug", "note"]  # as hwnas_log_level
 _FILL = _ALL = -1  # HWNAS_STREAMS_FILL, HWNAS_THREADS_ALL
@@ -263,7 +264,8 @@ class _CProfileOptions(ctypes.Structure):
                 ("min_runs", ctypes.c_int), ("with_layers", ctypes.c_bool), ("verifies", ctypes.c_bool),
                 ("skips", ctypes.c_bool), ("name", ctypes.c_char_p), ("save", ctypes.c_char_p),
                 ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int),
-                ("with_mixed", ctypes.c_bool), ("max_error", ctypes.c_double)]
+                ("with_mixed", ctypes.c_bool), ("max_error", ctypes.c_double), ("samples", ctypes.c_double),
+                ("epochs", ctypes.c_double), ("prices", ctypes.c_char_p)]
 
 
 class _CRecordedProfile(ctypes.Structure):
@@ -352,6 +354,8 @@ _ENUMERATORS: Dict[str, int] = {
     "HWNAS_N_STATUS": len(_ERRORS) + 1,
     **{f"HWNAS_{name.upper()}": i for i, name in enumerate(_PRECISIONS)},
     "HWNAS_N_PRECISIONS": len(_PRECISIONS),
+    **{f"HWNAS_{name.upper()}": i for i, name in enumerate(_OPTIMIZERS)},
+    "HWNAS_N_OPTIMIZERS": len(_OPTIMIZERS),
     **{f"HWNAS_{name.upper()}": i for i, name in enumerate(_FORMATS)},
     "HWNAS_N_FORMATS": len(_FORMATS),
     **{f"HWNAS_LOG_{name.upper()}": i for i, name in enumerate(_LOG_LEVELS)},
@@ -550,6 +554,14 @@ def _precision(name: str) -> int:
     if name not in _PRECISIONS:
         raise InputError(f"there is no precision '{name}'", f"there are {', '.join(_PRECISIONS)}")
     return _PRECISIONS.index(name)
+
+
+def _optimizer(name: Optional[str]) -> int:
+    if name is None:
+        return 0
+    if name not in _OPTIMIZERS[1:]:
+        raise InputError(f"there is no optimizer '{name}'", f"there are {', '.join(_OPTIMIZERS[1:])}")
+    return _OPTIMIZERS.index(name)
 
 
 def _list(value: Any) -> List[Any]:
@@ -1252,7 +1264,8 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
                      mode: Optional[str] = None, priority: Optional[str] = None, interval: float = 0, seconds: float = 0,
                      min_runs: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
                      name: Optional[str] = None, save: Optional[PathLike] = None,
-                     max_error: Optional[float] = None) -> Any:
+                     max_error: Optional[float] = None, training: Optional[str] = None, samples: float = 0,
+                     epochs: float = 0, prices: Optional[PathLike] = None) -> Any:
 
     def numbers(given: Any, word: str) -> List[int]:
         return [-1 if x == word else int(x) for x in _list(given)]
@@ -1270,7 +1283,8 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
                     interval=interval, seconds=seconds, min_runs=min_runs, with_layers=layers,
                     verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
                     shape=_bytes(shape), with_mixed="mixed" in _list(precisions),
-                    max_error=-1 if max_error is None else max_error, **fields)
+                    max_error=-1 if max_error is None else max_error, training=_optimizer(training),
+                    samples=samples, epochs=epochs, prices=_bytes(prices), **fields)
 
 
 def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] = None,
@@ -1280,16 +1294,19 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
             mode: Optional[str] = None, priority: Optional[str] = None, interval: float = 0, seconds: float = 0,
             min_runs: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
             name: Optional[str] = None, save: Optional[PathLike] = None,
-            max_error: Optional[float] = None) -> Profile:
+            max_error: Optional[float] = None, training: Optional[str] = None, samples: float = 0,
+            epochs: float = 0, prices: Optional[PathLike] = None) -> Profile:
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
     `hwnas profile` does. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" with the
-    share `max_error` (0.05). Raises what failed when no row was
+    share `max_error` (0.05). `training`, "sgd" or "adamw": a training step in the place of an inference; then
+    `samples` and `epochs` (0: 1) say what a whole training takes, and with `prices` costs. Raises what failed when no row was
     measured; a row that failed among others says so in `status` and `message`."""
     guard = _Guard()
     options = _profile_options(guard, models, code=code, devices=devices, batches=batches, threads=threads,
                                precisions=precisions, streams=streams, shape=shape, mode=mode, priority=priority,
                                interval=interval, seconds=seconds, min_runs=min_runs, layers=layers,
-                               verify=verify, skip=skip, name=name, save=save, max_error=max_error)
+                               verify=verify, skip=skip, name=name, save=save, max_error=max_error,
+                               training=training, samples=samples, epochs=epochs, prices=prices)
     with guard:
         made: Profile = _report(_lib.hwnas_models_profile, ctypes.byref(options), kind=Profile)
     if not any(row["status"] == "ok" for row in made.rows):

@@ -90,6 +90,11 @@ typedef struct hwnas_profile_options {
     bool with_mixed;
     double max_error; /* of that: the limit on the largest difference from fp32, relative to the
                          largest output; below 0: 0.05 */
+    /* (optional) With `training`: what a whole one takes, of so many samples, in so many passes
+     * over them, also parts of one (0: 1), for what an hour of each device costs (YAML file, NULL:
+     * nobody asked). */
+    double samples, epochs;
+    const char *prices;
 } hwnas_profile_options;
 #define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
     {                                                                                              \

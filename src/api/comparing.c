@@ -14,10 +14,12 @@
 #include "profile/baseline_measure.h"
 #include "profile/inquiry.h"
 #include "profile/record.h"
+#include "profile/training_cost.h"
 #include "report/baseline_text.h"
 #include "report/compare_text.h"
 #include "report/layer_table.h"
 #include "report/profile_text.h"
+#include "report/training_costs_text.h"
 
 /* ---- Options ---- */
 
@@ -132,6 +134,40 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
     return take_lists(out, arena, o);
 }
 
+/* What a whole training is, where that is asked for. */
+static hwnas_status take_plan(hwnas_training_plan *out, const hwnas_profile_options *o,
+                              const hwnas_sweep *sweep)
+{
+    const bool is_asked = o->samples != 0 || o->epochs != 0 || o->prices;
+    *out = (hwnas_training_plan){.samples = o->samples, .epochs = o->epochs != 0 ? o->epochs : 1};
+    if (is_asked && !o->training)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "samples, epochs and prices of a training, and none is measured");
+    if (is_asked && o->samples == 0)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                     "%s of a training of how many samples is not said",
+                                     o->epochs != 0 ? "epochs" : "the cost"),
+                          "give the number of samples of the training set, too");
+    return hwnas_training_plan_check(out, sweep->batches,
+                                     sweep->has_own_batches ? 0 : sweep->n_batches);
+}
+
+/* Of all devices that are to be measured on. */
+static hwnas_status take_prices(hwnas_prices **out, const char *path, const hwnas_sweep *sweep)
+{
+    hwnas_status status;
+    const hwnas_price *price;
+    hwnas_prices *prices;
+    TRY(hwnas_prices_load(&prices, path));
+    for (int i = 0; i < sweep->n_devices; i++)
+        TRY_OUT(hwnas_prices_find(&price, prices, sweep->devices[i]));
+    *out = prices;
+    return HWNAS_OK;
+out:
+    hwnas_prices_free(prices);
+    return status;
+}
+
 /* For a sweep's `on_skipped`: a text of notes, one behind the other. */
 static void note_skipped(void *context, const char *model, const char *list)
 {
@@ -164,6 +200,7 @@ static void note_crowd(const hwnas_sweep *sweep)
 static void profile_text(hwnas_str *out, const void *found)
 {
     hwnas_profile_text(out, found);
+    hwnas_training_costs_text(out, found);
     hwnas_layers_text(out, found);
 }
 
@@ -193,9 +230,10 @@ static const hwnas_report_kind report_of_layers = {
     .text = profile_text, .json = profile_json, .csv = layers_csv, .free = profile_free};
 
 /* What the sweep came to, with the rows that there are. */
-static hwnas_status conclude_profile(const hwnas_profile *profile, hwnas_status swept,
-                                     const char *save)
+static hwnas_status conclude_profile(hwnas_profile *profile, hwnas_status swept, const char *save,
+                                     const hwnas_training_plan *plan, const hwnas_prices *prices)
 {
+    hwnas_training_costs_fill(profile, plan, prices);
     if (save && profile->n_rows)
         TRY(hwnas_profile_save(profile, save));
     if (swept == HWNAS_E_INTERRUPTED)
@@ -212,6 +250,8 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
     hwnas_sweep sweep;
     hwnas_report *report = NULL;
     hwnas_str notes = {0};
+    hwnas_training_plan plan;
+    hwnas_prices *prices = NULL;
     TRY(TAKE_OPTIONS(&options, given));
     hwnas_api_use_runner();
     hwnas_profile *profile = hwnas_profile_new();
@@ -220,6 +260,9 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
         status = hwnas_fail(HWNAS_E_USAGE, NULL, "which model?");
         goto out;
     }
+    TRY_OUT(take_plan(&plan, &options, &sweep));
+    if (options.prices)
+        TRY_OUT(take_prices(&prices, options.prices, &sweep));
     profile->name = keep(profile->arena, options.name);
     if (options.save)
         TRY_OUT(hwnas_file_try(options.save));
@@ -227,7 +270,8 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
     sweep.on_skipped = note_skipped;
     sweep.context = &notes;
     note_crowd(&sweep);
-    status = conclude_profile(profile, hwnas_sweep_run(profile, &sweep), options.save);
+    status =
+        conclude_profile(profile, hwnas_sweep_run(profile, &sweep), options.save, &plan, prices);
     if (profile->n_rows) {
         report =
             hwnas_report_new(options.with_layers ? &report_of_layers : &report_of_profile, profile);
@@ -238,6 +282,7 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
     }
 out:
     hand_over(report, &notes);
+    hwnas_prices_free(prices);
     hwnas_profile_free(profile);
     return status;
 }

@@ -14,21 +14,13 @@ static const hwnas_usage usage = {
     .min_arguments = 1,
     .max_arguments = HWNAS_MAX_MODELS};
 
-static hwnas_status read_optimizer(hwnas_optimizer *out, const char *name)
-{
-    *out = HWNAS_SGD;
-    if (name)
-        TRY(hwnas_optimizer_find(out, name));
-    return *out ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "--training needs an optimizer");
-}
-
 hwnas_status hwnas_cmd_profile(int argc, char **argv)
 {
     hwnas_profile_options profile = HWNAS_PROFILE_OPTIONS_INIT;
     hwnas_sweep_lists lists = {.max_error = HWNAS_NO_MAX_ERROR};
     hwnas_report *report;
-    const char *optimizer = NULL;
-    bool trains = false, as_json = false, as_csv = false, done;
+    hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
+    bool as_json = false, as_csv = false, done;
     long runs = 30;
     int n;
     profile.interval = 0.01;
@@ -51,10 +43,11 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER, &profile.seconds, "S",
          "but no longer than this for each (1)"},
-        {"runs", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &runs, "N", "at least so many of each (30)"},
+        {"runs", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &runs, "N",
+         "at least so many of each (30)"},
         {"mode", 0, HWNAS_OPTION_TEXT, &profile.mode, "MODE",
          "hot, cold-weights, cold, after-idle[=SECONDS], sustained[=SECONDS]"},
-        {"priority", 0, HWNAS_OPTION_TEXT, &profile.priority, "HOW",
+        {"priority", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &profile.priority, "HOW",
          "realtime, normal; auto: realtime where allowed"},
         {"skip-unsupported", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &profile.skips, NULL,
          "leave out nodes of ONNX files that cannot be computed, and say so"},
@@ -64,10 +57,16 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "with --save: what the device is called in comparisons"},
         {"layers", 'l', HWNAS_OPTION_FLAG, &profile.with_layers, NULL,
          "the parts of each network: time, work, share of the roofline"},
-        {"training", 0, HWNAS_OPTION_FLAG, &trains, NULL,
+        {"training", 0, HWNAS_OPTION_FLAG, &training.trains, NULL,
          "a training step: forward, loss, backward, update of the weights"},
-        {"optimizer", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &optimizer, "NAME",
+        {"optimizer", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &training.optimizer, "NAME",
          "of --training: sgd, with momentum; adamw (sgd)"},
+        {"samples", 0, HWNAS_OPTION_INT, &training.samples, "N",
+         "of the training set: what --epochs E of it take; --price: and cost"},
+        {"epochs", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &training.epochs, "E",
+         "of --samples: passes over them (1)"},
+        {"price", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &profile.prices, "FILE",
+         "of --samples: what an hour of each device costs (YAML), so what a training costs"},
         {"verify", 0, HWNAS_OPTION_FLAG, &profile.verifies, NULL,
          "compare each result with a reference first; a wrong one gets no time"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
@@ -76,10 +75,10 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)
         return HWNAS_OK;
-    if (optimizer && !trains)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--optimizer belongs to --training");
-    if (trains)
-        TRY(read_optimizer(&profile.training, optimizer));
+    if (profile.prices && !training.trains)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--price belongs to --training"),
+                          "'hwnas compare --price' says which device serves a model cheapest");
+    TRY(hwnas_training_read(&profile, &training, profile.prices));
     if (profile.interval <= 0 || profile.seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
     if (runs < 1 || runs > INT_MAX)

@@ -96,6 +96,45 @@ hwnas_status hwnas_max_error_read(double *out, double percent, bool is_mixed)
     return HWNAS_OK;
 }
 
+static hwnas_status read_optimizer(hwnas_optimizer *out, const char *name)
+{
+    *out = HWNAS_SGD;
+    if (name)
+        TRY(hwnas_optimizer_find(out, name));
+    return *out ? HWNAS_OK : hwnas_fail(HWNAS_E_USAGE, NULL, "--training needs an optimizer");
+}
+
+hwnas_status hwnas_training_read(hwnas_profile_options *out, const hwnas_training_words *words,
+                                 const char *prices)
+{
+    const bool has_samples = words->samples != -1, has_epochs = words->epochs != -1;
+    const char *lone = words->optimizer ? "optimizer"
+                       : has_samples    ? "samples"
+                       : has_epochs     ? "epochs"
+                                        : NULL;
+    if (lone && !words->trains)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s belongs to --training", lone),
+                          has_samples && !words->optimizer
+                              ? "they are those of the training set; how often each network runs "
+                                "at least is --runs"
+                              : "a training step is measured with it");
+    if (!words->trains)
+        return HWNAS_OK;
+    TRY(read_optimizer(&out->training, words->optimizer));
+    if (words->samples == 0 || words->epochs == 0)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s must be more than 0",
+                          words->samples == 0 ? "samples" : "epochs");
+    if (!has_samples && (has_epochs || prices))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s needs --samples",
+                                     has_epochs ? "epochs" : "price"),
+                          "--samples N is the size of the training set: 60000 of MNIST");
+    if (has_samples)
+        out->samples = (double)words->samples;
+    if (has_epochs)
+        out->epochs = words->epochs;
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lists)
 {
     out->devices = lists->device_words;

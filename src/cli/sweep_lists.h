@@ -24,6 +24,23 @@ typedef struct hwnas_sweep_lists {
 /* A limit in percent as the library takes it: a share, below 0 where none is given. */
 HWNAS_CHECKED hwnas_status hwnas_max_error_read(double *out, double percent, bool is_mixed);
 
+/* What is said of a training step, and of the training that it is a step of. */
+typedef struct hwnas_training_words {
+    bool trains;
+    const char *optimizer; /* NULL: not given */
+    long samples;          /* HWNAS_TRAINING_WORDS_INIT: not given */
+    double epochs;
+} hwnas_training_words;
+#define HWNAS_TRAINING_WORDS_INIT                                                                  \
+    {                                                                                              \
+        false, NULL, -1, -1                                                                        \
+    }
+/* Gives them to the options; what makes no sense without --training, or without --samples, is
+ * refused. `prices`: as the user wrote it, NULL: not at all. */
+HWNAS_CHECKED hwnas_status hwnas_training_read(hwnas_profile_options *out,
+                                               const hwnas_training_words *words,
+                                               const char *prices);
+
 /* Reads the lists into the options, which then borrow from them. */
 HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lists);
 

@@ -77,6 +77,7 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
     HWNAS_ARENA_GROW(profile->arena, profile->rows, profile->n_rows, profile->row_capacity);
     hwnas_profile_row *row = &profile->rows[profile->n_rows++];
     *row = (hwnas_profile_row){.streams = 1,
+                               .train = {.seconds = NAN, .low = NAN, .high = NAN, .money = NAN},
                                .max_error = NAN,
                                .mixed_error = NAN,
                                .verified_error = NAN,

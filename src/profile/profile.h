@@ -16,6 +16,21 @@ typedef struct hwnas_profile_device {
     hwnas_device_info info;
 } hwnas_profile_device;
 
+/* A training whose cost is asked for. */
+typedef struct hwnas_training_plan {
+    double samples;       /* of the training set; 0: not asked */
+    double epochs;        /* passes over them, also parts of one */
+    const char *currency; /* of what it costs; NULL: no prices */
+} hwnas_training_plan;
+
+/* What it takes (profile/training_cost.h). NaN: not known, or not asked. */
+typedef struct hwnas_training_cost {
+    int64_t steps;
+    double seconds, low, high; /* by the median of a step and its interval */
+    double money;              /* in the plan's currency */
+    bool is_cheapest;          /* of the rows of this network on this device */
+} hwnas_training_cost;
+
 /* One model under one setting. */
 typedef struct hwnas_profile_row {
     const char *model, *device;
@@ -28,7 +43,8 @@ typedef struct hwnas_profile_row {
     int layers_in_s8;   /* of one that is mixed */
     double max_error;   /* NaN: it is not mixed; limit on ... */
     double mixed_error; /* ... the largest difference from f32, of the largest output; or NaN */
-    hwnas_optimizer training; /* a run is a training step */
+    hwnas_optimizer training;  /* a run is a training step */
+    hwnas_training_cost train; /* what a whole training takes */
     hwnas_costs costs; /* of the whole batch */
     hwnas_status
         status; /* of the measurement; when it failed, what follows `message` means nothing */
@@ -68,6 +84,7 @@ typedef struct hwnas_profile {
     const char *date;    /* "2026-01-31T12:00:00Z" */
     const char *version; /* of hwnas */
     hwnas_host host;
+    hwnas_training_plan plan; /* of the rows' `train` */
     size_t n_devices, n_rows;
     hwnas_profile_device *devices;
     hwnas_profile_row *rows;

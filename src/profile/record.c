@@ -37,6 +37,13 @@ static json_t *device_json(const hwnas_profile_device *device)
                      "library", info->library, "isa", info->isa);
 }
 
+static json_t *plan_json(const hwnas_training_plan *plan)
+{
+    return plan->samples > 0 ? json_pack("{s:f, s:f, s:s?}", "samples", plan->samples, "epochs",
+                                         plan->epochs, "currency", plan->currency)
+                             : json_null();
+}
+
 json_t *hwnas_profile_json(const hwnas_profile *profile)
 {
     const hwnas_host *host = &profile->host;
@@ -51,13 +58,14 @@ json_t *hwnas_profile_json(const hwnas_profile *profile)
         json_decref(devices);
         return NULL;
     }
-    return json_pack("{s:s, s:i, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:i, s:I, s:o}, s:O?, s:o, s:o}",
-                     "format", FORMAT, "version", VERSION, "name", profile->name, "source",
-                     profile->source, "date", profile->date, "hwnas", profile->version, "machine",
-                     "processor", host->processor, "system", host->system, "cores", host->cores,
-                     "memory_bytes", (json_int_t)host->memory_bytes, "conditions",
-                     hwnas_conditions_json(&host->conditions), "device", json_array_get(devices, 0),
-                     "devices", devices, "rows", rows);
+    return json_pack(
+        "{s:s, s:i, s:s?, s:s, s:s, s:s, s:{s:s, s:s, s:i, s:I, s:o}, s:O?, s:o, s:o, s:o}",
+        "format", FORMAT, "version", VERSION, "name", profile->name, "source", profile->source,
+        "date", profile->date, "hwnas", profile->version, "machine", "processor", host->processor,
+        "system", host->system, "cores", host->cores, "memory_bytes",
+        (json_int_t)host->memory_bytes, "conditions", hwnas_conditions_json(&host->conditions),
+        "device", json_array_get(devices, 0), "devices", devices, "rows", rows, "plan",
+        plan_json(&profile->plan));
 }
 
 hwnas_status hwnas_profile_save(const hwnas_profile *profile, const char *path)

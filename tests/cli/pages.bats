@@ -207,7 +207,8 @@ END
     trainable docs/training.md
     cp recipe.yaml long.yaml
     block docs/training.md 'space: space.yaml' | sed /train-budget/d >job.yaml
-    follow docs/training.md 4
+    cp "$HWNAS_SRC/examples/prices.yaml" .
+    follow docs/training.md 5
     [ -s best-trained.onnx ]
 }
 
