@@ -4,7 +4,7 @@
  * For a GPU, NVRTC compiles a kernel with the types, ranks and functions of its job as constants
  * (JOB_TYPE_0, ...), so what they decide is decided then. For the host, where the tests hold the
  * same text to the operators' own loops, they are read from the job, and the loops over blocks and
- * threads are loops.
+ * threads are loops, or threads of the host.
  *
  *   FOR_EACH(i)      every i below job.n, shared out among all threads
  *   FOR_BLOCKS(i)    the same among blocks
@@ -81,6 +81,39 @@ DEVICE unsigned short kernel_to_half(float x)
 
 #include "base/half.h"
 
+#define DEVICE static inline __attribute__((unused))
+#define SHARED static
+#define UNROLL
+#define TYPE(k) job.views[k].type
+#define RANK(k) job.views[k].rank
+#define CODE job.ints[0]
+#define N_VIEWS job.n_views
+#define N_LINKS job.n_links
+#define TYPE_OF(k) job.views[k].type
+#define FUNCTION_OF(k) job.links[k].function
+
+#ifdef HWNAS_KERNEL_BLOCK
+
+/* By threads of the host, one for each of the GPU's, whose barrier is a barrier: what races on a
+ * GPU races here. What a block shares is static, so each block that runs at the same time is
+ * another compilation of the text, with a number of its own. */
+typedef struct kernel_launch {
+    int n_blocks, block, n_threads, thread;
+    void (*wait)(void *barrier); /* until all threads of the block are there */
+    void *barrier;
+} kernel_launch;
+
+#define KERNEL(NAME) static void NAME(hwnas_kernel_job job, kernel_launch launch)
+#define FOR_EACH(i)                                                                                \
+    for (int i = launch.block * launch.n_threads + launch.thread; i < job.n;                       \
+         i += launch.n_blocks * launch.n_threads)
+#define FOR_BLOCKS(i) for (int i = launch.block; i < job.n; i += launch.n_blocks)
+#define THREADS(t)                                                                                 \
+    for (int t = launch.thread, is_first_ = 1; is_first_;                                          \
+         is_first_ = 0, launch.wait(launch.barrier))
+
+#else
+
 /* The host's own: how many blocks and threads; whether threads come in the opposite order, so that
  * a missing barrier shows. */
 typedef struct kernel_launch {
@@ -88,11 +121,8 @@ typedef struct kernel_launch {
 } kernel_launch;
 
 #define KERNEL(NAME)                                                                               \
-    void NAME(hwnas_kernel_job job, kernel_launch launch);                                                \
+    void NAME(hwnas_kernel_job job, kernel_launch launch);                                         \
     void NAME(hwnas_kernel_job job, kernel_launch launch)
-#define DEVICE static inline __attribute__((unused))
-#define SHARED static
-#define UNROLL
 #define FOR_EACH(i)                                                                                \
     for (int thread_ = 0; thread_ < launch.n_blocks * launch.n_threads; thread_++)                 \
         for (int i = thread_; i < job.n; i += launch.n_blocks * launch.n_threads)
@@ -102,13 +132,8 @@ typedef struct kernel_launch {
 #define THREADS(t)                                                                                 \
     for (int at_##t = 0, t = launch.is_backward ? N_THREADS - 1 : 0; at_##t < N_THREADS;           \
          at_##t++, t += launch.is_backward ? -1 : 1)
-#define TYPE(k) job.views[k].type
-#define RANK(k) job.views[k].rank
-#define CODE job.ints[0]
-#define N_VIEWS job.n_views
-#define N_LINKS job.n_links
-#define TYPE_OF(k) job.views[k].type
-#define FUNCTION_OF(k) job.links[k].function
+
+#endif
 
 DEVICE float kernel_bits_to_float(unsigned bits)
 {

@@ -1,0 +1,2 @@
+#define HWNAS_KERNEL_BLOCK 1
+#include "kernel_block.h"
