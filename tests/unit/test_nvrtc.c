@@ -1,6 +1,7 @@
 /* test_nvrtc.c: NVRTC compiles our kernels for the GPUs that are described, on a machine without
  * one. Each kernel is taken as one of the cases uses it, in another type of storage for each
- * architecture. What they compute is test_kernels.c's to say. */
+ * architecture. What they compute is test_kernels.c's to say. ptxas' report is read as well: none
+ * spills, and each stays within what a block may have. */
 #define _GNU_SOURCE 1 /* memmem() */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <nvrtc.h>
 
 #include "device/cudnn/driver.h"
 #include "device/cudnn/kernels.h"
@@ -79,6 +82,161 @@ static void every_kernel_for_every_target(void **state)
             fail_msg("no case uses '%s'", hwnas_kernels[k].name);
 }
 
+/* ---- What ptxas says of them ---- */
+
+typedef struct resources {
+    int registers, shared, spilled; /* of a thread; bytes of a block; bytes of a thread */
+} resources;
+
+typedef struct nvrtc {
+    __typeof__(&nvrtcCreateProgram) create;
+    __typeof__(&nvrtcCompileProgram) compile;
+    __typeof__(&nvrtcGetProgramLogSize) log_size;
+    __typeof__(&nvrtcGetProgramLog) log;
+    __typeof__(&nvrtcDestroyProgram) destroy;
+} nvrtc;
+
+static const nvrtc *open_nvrtc(void)
+{
+    static const hwnas_symbol symbols[] = {
+        {"nvrtcCreateProgram", offsetof(nvrtc, create)},
+        {"nvrtcCompileProgram", offsetof(nvrtc, compile)},
+        {"nvrtcGetProgramLogSize", offsetof(nvrtc, log_size)},
+        {"nvrtcGetProgramLog", offsetof(nvrtc, log)},
+        {"nvrtcDestroyProgram", offsetof(nvrtc, destroy)},
+        {NULL, 0},
+    };
+    static nvrtc api;
+    char file[32];
+    void *library;
+    if (!api.create) {
+        ok(hwnas_nvrtc_open(&library, file));
+        ok(hwnas_library_symbols(&api, symbols, library, file));
+    }
+    return &api;
+}
+
+static const char *text_of(const char *name)
+{
+    const hwnas_kernel_source *s = hwnas_kernel_sources;
+    while (strcmp(s->name, name))
+        s++;
+    return s->text;
+}
+
+/* The number before (or behind, with `is_after`) the words in ptxas' report; 0 where they are
+ * not in it, which is its way to say 0 bytes of shared memory. */
+static int number_at(const char *log, const char *words, bool is_after)
+{
+    const char *at = strstr(log, words);
+    if (!at || is_after)
+        return at ? atoi(at + strlen(words)) : 0;
+    while (at > log && (at[-1] == ' ' || (at[-1] >= '0' && at[-1] <= '9')))
+        at--;
+    return atoi(at);
+}
+
+static resources ask_ptxas(const hwnas_launch *launch, int sm, const char *more)
+{
+    static const char *const names[] = {"kernel_job.h", "kernel.h", "functions.h"};
+    const nvrtc *api = open_nvrtc();
+    const char *texts[COUNT(names)], *options[64];
+    char architecture[40], *lines = hwnas_launch_options(launch), *rest = lines;
+    int n = 0;
+    size_t n_log = 0;
+    nvrtcProgram program;
+    for (size_t i = 0; i < COUNT(names); i++)
+        texts[i] = text_of(names[i]);
+    snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", sm);
+    options[n++] = architecture;
+    options[n++] = "--std=c++17";
+    options[n++] = "--ptxas-options=-v";
+    if (more)
+        options[n++] = more;
+    for (char *line; n < 64 && (line = strsep(&rest, "\n"));)
+        if (*line)
+            options[n++] = line;
+    const char *file = launch->kernel->file;
+    assert_int_equal(api->create(&program, text_of(file), file, COUNT(names), texts, names), 0);
+    assert_int_equal(api->compile(program, n, options), 0);
+    assert_int_equal(api->log_size(program, &n_log), 0);
+    char *log = hwnas_alloc(n_log + 1);
+    assert_int_equal(api->log(program, log), 0);
+    api->destroy(&program);
+    if (!strstr(log, "spill stores") || !strstr(log, "Used "))
+        fail_msg("no report of ptxas: %s", log);
+    const resources r = {.registers = number_at(log, "Used ", true),
+                         .shared = number_at(log, " bytes smem", false),
+                         .spilled = number_at(log, " bytes spill stores", false) +
+                                    number_at(log, " bytes spill loads", false)};
+    free(lines);
+    free(log);
+    return r;
+}
+
+/* Those that CUDA 13 has and that ours were compiled for. */
+static const int architectures[] = {75, 80, 86, 89, 90, 100, 103, 120, 121};
+enum {
+    MOST_SHARED = 48 << 10,   /* of a block, without asking for more: of all of these */
+    MOST_REGISTERS = 1 << 16, /* of a block, likewise (CUDA C++ Programming Guide, table of compute
+                                 capabilities) */
+};
+
+static void check_resources(const hwnas_launch *launch, int sm)
+{
+    int n_blocks, n_threads;
+    hwnas_launch_shape(&n_blocks, &n_threads, launch);
+    const resources r = ask_ptxas(launch, sm, NULL);
+    if (r.spilled || r.shared > MOST_SHARED || r.registers <= 0 ||
+        r.registers * n_threads > MOST_REGISTERS)
+        fail_msg("%s for sm_%d: %d registers, %d bytes shared, %d bytes spilled",
+                 launch->kernel->name, sm, r.registers, r.shared, r.spilled);
+    if (getenv("HWNAS_SHOW"))
+        printf("# %s sm_%d: %d registers, %d bytes shared\n", launch->kernel->name, sm, r.registers,
+               r.shared);
+}
+
+/* The first case of each kernel, for another architecture each; in long tests for all. */
+static void no_kernel_spills(void **state)
+{
+    (void)state;
+    bool done[64] = {false};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of(&cases[i]);
+        hwnas_launches launches = lower(graph, targets[i % N_TARGETS].type);
+        for (size_t k = 0; k < launches.n; k++) {
+            const size_t number = (size_t)(launches.all[k].kernel - hwnas_kernels);
+            for (size_t a = 0; a < COUNT(architectures) && !done[number]; a++)
+                if (getenv("HWNAS_LONG") || a == number % COUNT(architectures))
+                    check_resources(&launches.all[k], architectures[a]);
+            done[number] = true;
+        }
+        hwnas_launches_done(&launches);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Where there are too few registers, ptxas spills (fewer than 20 it does not take); and what the
+ * recurrent one shares is known. */
+static void what_ptxas_says_is_read(void **state)
+{
+    (void)state;
+    static const op_case product = {"layer_norm", "", "2x3x40", 0},
+                         gates = {"lstm", "out=16", "1x2x3", 0};
+    hwnas_graph *graph = graph_of(&product), *recurrent = graph_of(&gates);
+    hwnas_launches launches = lower(graph, HWNAS_STORED_F16);
+    assert_true(ask_ptxas(&launches.all[0], 90, "--maxrregcount=20").spilled > 0);
+    hwnas_launches_done(&launches);
+    hwnas_graph_free(graph);
+    launches = lower(recurrent, HWNAS_STORED_F32);
+    for (size_t k = 0; k < launches.n; k++)
+        if (!strcmp(launches.all[k].kernel->name, "hwnas_recurrent"))
+            assert_int_equal(ask_ptxas(&launches.all[k], 90, NULL).shared,
+                             3 * HWNAS_RNN_MOST_HIDDEN * (int)sizeof(float));
+    hwnas_launches_done(&launches);
+    hwnas_graph_free(recurrent);
+}
+
 static void what_cannot_be_compiled_is_said(void **state)
 {
     (void)state;
@@ -96,6 +254,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_for_every_target),
         cmocka_unit_test(what_cannot_be_compiled_is_said),
+        cmocka_unit_test(what_ptxas_says_is_read),
+        cmocka_unit_test(no_kernel_spills),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
