@@ -29,7 +29,8 @@ struct hwnas_exec {
 typedef struct hwnas_exec_step {
     size_t n_nodes;   /* 0: brings values into another type, between nodes of different ones */
     const int *nodes; /* that it computes, of the graph that was compiled; borrowed from the exec */
-    const char *how;  /* what computes it, in a few words: "partition", "loops"; static */
+    const char *how;  /* what computes it, in a few words: "partition", "loops"; behind a comma, why
+                         that is slow: "cuDNN, no tensor cores"; static */
 } hwnas_exec_step;
 
 /* What a run would take, known without one. */

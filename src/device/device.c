@@ -304,6 +304,11 @@ hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argume
                       "write '%s'", name);
 }
 
+bool hwnas_device_exact_is_slow(const hwnas_device_info *info)
+{
+    return info->native >> HWNAS_TF32 & 1;
+}
+
 int hwnas_device_weight_bits(const hwnas_device *device)
 {
     hwnas_device_info info;

@@ -40,6 +40,9 @@ HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *
 /* The graph as it is compiled with these options: folded, as it is deployed, or as it is trained. */
 HWNAS_CHECKED hwnas_status hwnas_exec_form(hwnas_graph **out, const hwnas_graph *graph,
                                            const hwnas_exec_options *options);
+/* f32 is exact on this device, and so leaves the units for products alone that tf32 uses. */
+bool hwnas_device_exact_is_slow(const hwnas_device_info *info);
+#define HWNAS_EXACT_IS_SLOW "f32 multiplies without tensor cores; %s tf32 uses them"
 /* Bits of a weight that the device's products of bytes are right with: 8, and 7 on processors of
  * x86 without instructions for them, which add two products of bytes in 16 bits, at most 32,767:
  * 2 x 255 x 127 does not fit, 2 x 255 x 64 does. Files of bytes may come with more. */

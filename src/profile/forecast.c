@@ -28,6 +28,7 @@ hwnas_status hwnas_forecast_make(hwnas_forecast **out, const char *model, const 
     hwnas_forecast *p = hwnas_alloc(sizeof *p);
     p->model = hwnas_strdup(model);
     p->device_name = hwnas_strdup(device);
+    p->precision = options->precision;
     const hwnas_status status = compile(p, graph, options);
     if (status == HWNAS_OK)
         *out = p;

@@ -11,6 +11,7 @@ typedef struct hwnas_forecast {
     hwnas_device *device;
     hwnas_exec *exec;
     hwnas_device_info info;
+    hwnas_precision precision;
     hwnas_footprint footprint;
     size_t n_steps;
     const hwnas_exec_step *steps;

@@ -1,5 +1,7 @@
 #include "report/forecast_text.h"
 
+#include <string.h>
+
 #include "graph/op.h"
 #include "report/grid.h"
 
@@ -36,6 +38,25 @@ static void add_steps(hwnas_str *out, const hwnas_forecast *p)
     hwnas_str_add(out, "\n");
 }
 
+/* How many steps are computed in each way that is known to be slow. */
+static void add_slow(hwnas_str *out, const hwnas_forecast *p)
+{
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const char *how = p->steps[i].how;
+        size_t n = 0, before = 0;
+        for (size_t k = 0; k < p->n_steps; k++)
+            if (!strcmp(p->steps[k].how, how)) {
+                n++;
+                before += k < i;
+            }
+        if (strchr(how, ',') && !before)
+            hwnas_str_addf(out, "! %zu of the steps by '%s': slow%s\n", n, how,
+                           p->with_steps ? "" : "; --steps tells which");
+    }
+    if (p->precision == HWNAS_F32 && hwnas_device_exact_is_slow(&p->info))
+        hwnas_str_addf(out, "! " HWNAS_EXACT_IS_SLOW "\n", "--dtype");
+}
+
 static size_t all_bytes(const hwnas_footprint *f)
 {
     return f->weight_bytes + f->activation_bytes + f->workspace_bytes + f->buffer_bytes;
@@ -64,6 +85,7 @@ void hwnas_forecast_text(hwnas_str *out, const hwnas_forecast *p)
         hwnas_str_addf(out, "  fits         in %.0f MiB: %.1f %% of them\n",
                        (double)f->device_bytes / MEBI,
                        100 * (double)all_bytes(f) / (double)f->device_bytes);
+    add_slow(out, p);
 }
 
 static json_t *steps_json(const hwnas_forecast *p)

@@ -31,20 +31,12 @@ static bool is_measured(const hwnas_profile *profile, const hwnas_profile_device
     return false;
 }
 
-/* f32 is exact there, and so leaves the units for products alone that a GPU has its speed from. */
 static void add_exact(hwnas_str *out, const hwnas_profile *profile,
                       const hwnas_profile_device *device)
 {
-    const hwnas_device_ops *ops;
-    const char *argument;
-    if (hwnas_device_find(&ops, &argument, device->spelling) != HWNAS_OK) {
-        hwnas_error_clear();
-        return;
-    }
-    if (ops->is_deployed && ops->precisions & (1U << HWNAS_TF32) &&
+    if (hwnas_device_exact_is_slow(&device->info) && device->info.computes &&
         is_measured(profile, device, HWNAS_F32) && !is_used(profile, device, HWNAS_TF32))
-        hwnas_str_addf(out, "! %s: f32 multiplies without tensor cores; --dtype tf32 uses them\n",
-                       device->spelling);
+        hwnas_str_addf(out, "! %s: " HWNAS_EXACT_IS_SLOW "\n", device->spelling, "--dtype");
 }
 
 /* The same in f32, or NULL. */

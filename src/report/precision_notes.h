@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "profile/profile.h"
 
-/* A line for each precision of the profile that a device emulates, and for each row that took
+/* A line for each precision of the profile that a device emulates, one where f32 is without the
+ * units for products that tf32 has, and for each row that took
  * longer than the same in f32, by intervals that do not meet. */
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile);
 

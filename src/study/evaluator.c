@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/stats.h"
 #include "measure/priority.h"
 #include "measure/runner.h"
@@ -67,6 +68,17 @@ void hwnas_evaluator_forget_ahead(hwnas_evaluator *e)
         hwnas_boards_forget(&e->sites[i].boards);
 }
 
+static void tell_of_exact(const hwnas_evaluator *e, const hwnas_site *s)
+{
+    bool has_f32 = false, has_tf32 = false;
+    for (int i = 0; i < e->job->dtype.n; i++) {
+        has_f32 |= precision_at(s, e->job->dtype.values[i]) == HWNAS_F32;
+        has_tf32 |= precision_at(s, e->job->dtype.values[i]) == HWNAS_TF32;
+    }
+    if (has_f32 && !has_tf32 && s->info.computes && hwnas_device_exact_is_slow(&s->info))
+        hwnas_log(HWNAS_LOG_NOTE, "%s: " HWNAS_EXACT_IS_SLOW, s->row->spelling, "dtype:");
+}
+
 /* A device that remembers, or a runner, which is started to see whether the device works. */
 static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
 {
@@ -94,6 +106,7 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
         return HWNAS_OK;
     TRY(hwnas_evaluator_use_runner(e, device, threads));
     TRY(hwnas_boards_describe(&s->info, boards_at(e, device)));
+    tell_of_exact(e, s);
     s->can_race = hwnas_runner_can_race(e->runner);
     /* Where each network has a runner of its own, or the next may need one of other threads,
      * nothing can be sent ahead; nor where phases share a runner, which take turns. */

@@ -104,6 +104,15 @@ END
     need_dry
     ends 0 forecast cifar10_cnn --device cuda-dry:h200 --dtype bf16 --steps # three channels
     says out "cuDNN, no tensor cores"
+    says out "! 1 of the steps by 'cuDNN, no tensor cores': slow"
+    # Without the list they are told as well; f32 and tf32 are without and with them; bf16 needs no such hint.
+    not grep "f32 multiplies" out
+    ends 0 forecast cifar10_cnn --device cuda-dry:h200 --dtype bf16
+    says out "! 1 of the steps by 'cuDNN, no tensor cores': slow; --steps tells which"
+    ends 0 forecast cifar10_cnn --device cuda-dry:h200
+    says out "! f32 multiplies without tensor cores; --dtype tf32 uses them"
+    ends 0 forecast cifar10_cnn --device cuda-dry:h200 --dtype tf32
+    not grep "f32 multiplies" out
 }
 
 @test "a model larger than the GPU is told with figures" {

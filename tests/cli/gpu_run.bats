@@ -187,6 +187,22 @@ simulate() {
     is out "all('real GPU' in x['caveat'] for x in d['devices'] if x['name'].startswith('cuda'))"
 }
 
+@test "f32 means no tensor cores, which is told before a search and behind a profile" {
+    space
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn
+    ends 0 profile mnist_mlp --device cuda:0 --seconds 0.05
+    says out "! cuda:0: f32 multiplies without tensor cores; --dtype tf32 uses them"
+    ends 0 profile mnist_mlp --device cuda:0 --seconds 0.05 --dtype f32,tf32
+    not grep "multiplies without" out
+    ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.05 # in tf32 they would do the same
+    not grep "multiplies without" out
+    sed -i 's/cuda:0:own/cuda:0/; s/trials: 6/trials: 1/' job.yaml
+    ends 0 search job.yaml --verify none
+    says err "cuda:0: f32 multiplies without tensor cores; dtype: tf32 uses them"
+    ends 0 search job.yaml --verify none --dtype tf32 --study tf32.db
+    not grep "multiplies without" err
+}
+
 @test "a driver for an older CUDA than cuDNN's is told, and kernels of ours go by the driver" {
     export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_GPU_DRIVER=12040 FAKE_CUDNN_CUDA=13000
     ends 1 profile mnist_mlp --device cuda:0

@@ -100,6 +100,7 @@ static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
     *out =
         (hwnas_device_info){.threads = 1,
                             .computes = true,
+                            .native = hwnas_cudnn_native(device),
                             .has_energy = !isnan(hwnas_nvml_joules(hwnas_live_nvml(device->live)))};
     snprintf(out->name, sizeof out->name, "%s", device->gpu.name);
     snprintf(out->isa, sizeof out->isa, "sm_%d", device->gpu.sm);

@@ -117,3 +117,18 @@ int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *de
     return snprintf(out, size, "cuDNN %zu.%zu.%zu%s", version / 10000, version / 100 % 100,
                     version % 100, device->is_quick ? ", quick plans" : "");
 }
+
+/* Tensor cores take f16 since sm_70, bytes since sm_75, tf32 and bf16 since sm_80 (CUDA C++
+ * Programming Guide, "Compute Capabilities"). */
+unsigned hwnas_cudnn_native(const hwnas_cuda_device *device)
+{
+    static const struct {
+        int sm;
+        hwnas_precision precision;
+    } rows[] = {{70, HWNAS_F16}, {75, HWNAS_S8}, {80, HWNAS_TF32}, {80, HWNAS_BF16}};
+    unsigned set = 1U << HWNAS_F32;
+    for (size_t i = 0; device->cudnn && i < sizeof rows / sizeof *rows; i++)
+        if (device->gpu.sm >= rows[i].sm)
+            set |= 1U << rows[i].precision;
+    return set;
+}

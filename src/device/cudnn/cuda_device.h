@@ -50,6 +50,9 @@ void hwnas_cuda_listen(hwnas_device *device, void (*progress)(void *context, con
  * minutes at most: one call of cuDNN's may take longer than the silence that is a hang. */
 void hwnas_cuda_tell(hwnas_cuda_device *device, const char *phase);
 void hwnas_cuda_told(hwnas_cuda_device *device);
+/* The precisions that the GPU has units for products in, beside f32, as far as cuDNN uses them:
+ * what hwnas_device_info calls native. */
+unsigned hwnas_cudnn_native(const hwnas_cuda_device *device);
 /* "cuDNN 9.19.0, quick plans"; returns what snprintf() does. */
 int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *device);
 

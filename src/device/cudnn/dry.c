@@ -47,6 +47,7 @@ static void dry_describe(const hwnas_device *base, hwnas_device_info *out)
     if (*device->gpu.name) {
         snprintf(out->name, sizeof out->name, "%s, described: nothing runs", device->gpu.name);
         snprintf(out->isa, sizeof out->isa, "sm_%d", device->gpu.sm);
+        out->native = hwnas_cudnn_native(device);
     } else {
         snprintf(out->name, sizeof out->name, "builds plans without a GPU");
     }
