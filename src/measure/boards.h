@@ -38,11 +38,6 @@ hwnas_runner *hwnas_boards_take_ahead(const hwnas_boards *boards, const hwnas_gr
 HWNAS_CHECKED hwnas_status hwnas_boards_choose(hwnas_runner **out, const hwnas_boards *boards,
                                                const hwnas_graph *graph,
                                                const hwnas_measure_options *options);
-/* What the measurement of one network has cost; zero in the beginning. */
-typedef struct hwnas_losses {
-    int n; /* links */
-    bool was_silent;
-} hwnas_losses;
 /* After a measurement on `runner` ended with `status`: whether to choose again, as its board cannot
  * be reached and there are others. When the network has cost too many links, *status says so. */
 bool hwnas_boards_choose_again(hwnas_status *status, hwnas_losses *losses,

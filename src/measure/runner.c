@@ -428,10 +428,10 @@ hwnas_status hwnas_runner_describe(hwnas_device_info *out, hwnas_runner *runner)
 {
     const hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
     hwnas_status status;
-    int n = 0;
+    hwnas_losses losses = {0};
     do
         status = hwnas_runner_make_ready(runner, &options);
-    while (hwnas_runner_tries_again(&status, &n, runner, &options));
+    while (hwnas_runner_tries_again(&status, &losses, runner, &options));
     if (status == HWNAS_OK)
         *out = runner->hello.info;
     return status;

@@ -31,10 +31,15 @@ HWNAS_CHECKED hwnas_status hwnas_runner_receive(json_t **answer, hwnas_runner *r
 /* How a request ends: a failure in which the child may still be running, or is not to be trusted,
  * costs the child. A plain "I cannot do this" does not. Returns `status`. */
 HWNAS_CHECKED hwnas_status hwnas_runner_end_request(hwnas_runner *runner, hwnas_status status);
+/* What one request has cost, however often it was made; zero in the beginning. */
+typedef struct hwnas_losses {
+    int n; /* links */
+    bool was_silent;
+} hwnas_losses;
 /* After a request has ended with `status`, which becomes another one when there is no hope: whether
- * to make it once more, as only the way to the runner was cut. `n` counts, from 0. Waits a while
- * where nobody can be reached. */
-bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *runner,
+ * to make it once more, as only the way to the runner was cut. Waits a while where nobody can be
+ * reached. */
+bool hwnas_runner_tries_again(hwnas_status *status, hwnas_losses *losses, hwnas_runner *runner,
                               const hwnas_measure_options *options);
 /* A hint that hwnas_runner_measure() of this network will come: where the runner takes requests
  * before it has answered earlier ones (and is another program, or on another machine), it is sent

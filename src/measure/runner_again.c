@@ -34,28 +34,27 @@ static bool give_up(hwnas_status *status, hwnas_status failure, const char *why)
     return false;
 }
 
-bool hwnas_runner_tries_again(hwnas_status *status, int *n, hwnas_runner *r,
+bool hwnas_runner_tries_again(hwnas_status *status, hwnas_losses *losses, hwnas_runner *r,
                               const hwnas_measure_options *o)
 {
     const bool may_return = r->may_return, was_starting = r->is_starting;
     r->may_return = false;
-    if (*status == HWNAS_OK)
-        r->is_second = false;
     if (*status == HWNAS_OK || !may_return || (o->stop && *o->stop))
         return false;
     if (r->may_be_left) { /* after silence another board tells whether it is the network's */
         r->is_lost = true;
         return false;
     }
-    if (*status == HWNAS_E_TIMEOUT) {
-        /* Whether the link is stuck or the network, the second time tells. */
-        r->is_second = !r->is_second;
-        if (!r->is_second)
+    /* Whether the link is stuck or the network, the second time tells. A machine that answered
+     * before, and is silent as it is started again, has not seen the network. */
+    if (*status == HWNAS_E_TIMEOUT && !(was_starting && r->is_known)) {
+        if (losses->was_silent)
             return false;
+        losses->was_silent = true;
     }
     if (!was_starting) {
         r->lost_since = 0;
-        if (++*n > HWNAS_MOST_CUTS)
+        if (++losses->n > HWNAS_MOST_CUTS)
             return give_up(status, HWNAS_E_CRASHED, "again and again while this was measured");
     } else {
         const double now = hwnas_now();
@@ -100,7 +99,7 @@ void hwnas_runner_leave(hwnas_runner *r)
 {
     hwnas_orders_drop(r);
     hwnas_runner_end_child(r, true);
-    r->is_lost = r->is_second = r->may_return = false;
+    r->is_lost = r->may_return = false;
     r->nap = r->nap > 0 ? fmin(2 * r->nap, LONGEST_NAP) : FIRST_NAP;
     r->next_look = hwnas_now() + r->nap;
 }

@@ -148,10 +148,10 @@ hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times
                                         const hwnas_measure_options *options)
 {
     hwnas_status status;
-    int n = 0;
+    hwnas_losses losses = {0};
     do
         status = measure_once(out, steps, runner, graph, options);
-    while (hwnas_runner_tries_again(&status, &n, runner, options));
+    while (hwnas_runner_tries_again(&status, &losses, runner, options));
     hwnas_orders_remove(runner, hwnas_orders_find(runner, graph, options->exec.precision));
     return status;
 }

@@ -30,7 +30,6 @@ struct hwnas_runner {
     hwnas_streamed samples; /* of that request */
     bool is_starting;       /* it has not been opened yet */
     bool may_return;        /* what failed was the link, and it is worth trying again */
-    bool is_second;         /* the request is made again after silence */
     double lost_since;      /* hwnas_now() when it could not be reached first; 0: it can */
     double nap;             /* before the next attempt */
     bool may_be_left;       /* when the link is lost, another board takes its networks, ... */

@@ -41,9 +41,9 @@ hwnas_status hwnas_runner_verify(hwnas_verified *out, hwnas_runner *runner,
                                  const hwnas_measure_options *options)
 {
     hwnas_status status;
-    int n = 0;
+    hwnas_losses losses = {0};
     do
         status = verify_once(out, runner, graph, ref_seconds, options);
-    while (hwnas_runner_tries_again(&status, &n, runner, options));
+    while (hwnas_runner_tries_again(&status, &losses, runner, options));
     return status;
 }

@@ -99,12 +99,12 @@ hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
                                const hwnas_measure_options *options)
 {
     hwnas_status status;
-    int n_before = 0;
+    hwnas_losses losses = {0};
     if (n < 1 || n > HWNAS_RACE_MOST)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%d networks in a race; 1 to %d can be", n,
                           HWNAS_RACE_MOST);
     do
         status = race_once(out, runner, graphs, n, options);
-    while (hwnas_runner_tries_again(&status, &n_before, runner, options));
+    while (hwnas_runner_tries_again(&status, &losses, runner, options));
     return status;
 }

@@ -142,7 +142,11 @@ disturbed = search("disturbed", n_trials, {"HWNAS_SSH": os.path.abspath(__file__
 made = open("cuts/log").read().splitlines()
 print("#", len(made), "links cut:", ", ".join(f"{made.count(k)} {k}" for k in KINDS))
 assert len(made) == int(n_cuts), "the search was over before"
-assert disturbed["failed"] == undisturbed["failed"] and disturbed["trials"] == disturbed["finished"] == n_trials
+failed = [sqlite3.connect(name + ".db").execute(
+    "SELECT number, code, status, message FROM trial WHERE status != 'ok' ORDER BY number").fetchall()
+          for name in ("undisturbed", "disturbed")]
+assert failed[0] == failed[1], [row for row in failed[1] if row not in failed[0]] or "trials did not fail that should have"
+assert disturbed["trials"] == disturbed["finished"] == n_trials
 front = [[(t["arch"], t["objectives"]) for t in s["front"]] for s in (undisturbed, disturbed)]
 assert front[0] == front[1], front
 assert trials_of("disturbed") == trials_of("undisturbed"), "trials are lost, doubled or others"

@@ -312,6 +312,51 @@ END
     HWNAS_SSH_PROGRAM=$STILL /usr/bin/python3 "$HWNAS_SRC/tests/cli/cut_links.py" "$HWNAS" "$BOARD/ssh" ssh:twin+third/null $n >&3
 }
 
+@test "a network that fails once the link is no longer silent leaves the next one its second chance" {
+    cat >ssh <<'END'
+#!/usr/bin/python3
+# Stands for ssh and a board: silent over the first network, which it cannot do when it is asked again; then silent over the second.
+import json, struct, sys, time
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+ways = [["silent"], ["unsupported", "silent"]]
+with open("links", "a") as links:
+    links.write("link\n")
+with open("links") as links:
+    n = len(links.readlines())
+ways = ways[n - 1] if n <= len(ways) else []
+
+def read():
+    head = source.read(16)
+    if len(head) < 16:
+        sys.exit()
+    kind, length = struct.unpack("<4sIQ", head)[1:]
+    return kind, source.read(length)
+
+def write(kind, **members):
+    text = json.dumps(members).encode()
+    sink.write(struct.pack("<4sIQ", b"hwn1", kind, len(text)) + text)
+    sink.flush()
+
+read()
+write(5, status="ok", info={"protocol": 1, "name": "a board", "threads": 1, "native": ["f32"], "machine": "board"})
+while True:
+    kind, payload = read()
+    if kind != 3:
+        continue
+    way = ways.pop(0) if ways else "ok"
+    while way == "silent":
+        time.sleep(1)
+    if way == "ok":
+        write(7, seconds=[1e-3 + 1e-6 * (i % 3) for i in range(40)])
+    write(5, status=way, message="the board cannot do this network")
+END
+    chmod +x ssh
+    HWNAS_SSH=$PWD/ssh ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --objectives accuracy,latency.p50 \
+        --device ssh:board --estimate off --ties 0 --confirm 0 --verify none --timeout 1 --trials 4 --study s.db --json
+    [ "$(wc -l <links)" = 3 ]
+    is out "d['trials'] == d['finished'] == 4 and d['failed'] == 1"
+}
+
 @test "a search that died with several networks on the way goes on as if it had not" {
     local n died=0
     for n in 31 52 75 90; do
