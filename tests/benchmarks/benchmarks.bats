@@ -40,6 +40,10 @@ needs_ort_headers() {
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "transfer" { measures "$here/transfer" --quick; }
 @test "warm_start" { measures "$here/warm_start" --quick --trials 40; }
+@test "ssh_overhead" {
+    [ -x /usr/sbin/sshd ] || skip "sshd is not installed (Debian's openssh-server)"
+    measures "$here/ssh_overhead" --quick
+}
 @test "cluster" { measures "$here/cluster" --quick; }
 @test "limits_hold" { measures "$here/limits_hold" --quick; }
 @test "predictors" { measures "$here/predictors" --quick --only nb201 --seeds 1 --out "$BATS_TEST_TMPDIR"; }
