@@ -157,8 +157,8 @@ static const struct {
 } refusals[] = {
     {"Host key verification failed", "the host key of '%s' is not known here, or has changed",
      "compare it, and connect once by hand: 'ssh %s' says what is wrong", false},
-    {"Permission denied", "'%s' lets that user not in without a password",
-     "give it your key with 'ssh-copy-id %s', and name the right user", false},
+    {"Permission denied", "'%s' does not let you in without a password",
+     "is the user's name right (ssh:USER@HOST)? Then give it your key: ssh-copy-id %s", false},
     {"Could not resolve hostname", "there is no machine '%s'",
      "names and short cuts are those of ssh: try 'ssh %s'", true},
 };

@@ -108,6 +108,57 @@ END
     is out "', over ssh, machine ' in d['devices']['board']['name'] and 'ssh' not in d['devices']['here']['name']"
 }
 
+# fronts_are FILE.db FILE.json: a front of the search's JSON has each trial that no other one matches, by accuracy and by the latencies
+# that the front is of, where latencies match whose intervals overlap; and none that another one beats by whole intervals.
+fronts_are() {
+    /usr/bin/python3 - "$1" "$2" <<'END'
+import json, sqlite3, sys
+trials = {}
+for trial, metric, *value in sqlite3.connect(sys.argv[1]).execute("SELECT trial, metric, value, low, high FROM value"):
+    trials.setdefault(trial, {})[metric] = value
+names = ["here", "ort", "pi"]
+d = json.load(open(sys.argv[2]))
+fronts = [([name], front) for name, front in d["fronts"].items()] if "fronts" in d else [(names, d)]
+assert len(fronts) in (1, 3) and len(trials) >= 8, (len(fronts), len(trials)) # some fail on the still machine
+for of, front in fronts:
+    # Each is (value, low, high); less is better, also of accuracy here.
+    rows = {t: [[-v["accuracy"][0]] * 3] + [v["latency.p50 on " + n] for n in of] for t, v in trials.items()}
+    assert all(0 < low <= value <= high for row in rows.values() for value, low, high in row[1:]), rows
+    matched, beaten = ({t for t, row in rows.items() if any(
+        other is not row and all(y[i] <= x[j] for x, y in zip(row, other)) for other in rows.values())}
+                       for i, j in ((1, 2), (2, 1)))
+    got = {t["trial"] for t in front["front"]}
+    assert set(rows) - matched <= got <= set(rows) - beaten and len(got) > 1, (of, got, matched, beaten)
+END
+}
+
+@test "a search over this processor, ONNX Runtime and another machine: one front for all, and one for each" {
+    local fronts
+    find_ort
+    "$HWNAS" devices ort >/dev/null 2>&1 || skip "there is no ONNX Runtime here"
+    for fronts in together each; do
+        cat >job.yaml <<END
+space: nas_bench_macro
+accuracy: nas_bench_macro_cifar10
+devices: [{name: here, device: cpu}, ort, {name: pi, device: "ssh:board/null"}]
+objectives: [accuracy, latency.p50]
+fronts: $fronts
+strategy: nsga2
+threads: 1
+measure: {estimate: off, seconds: 0.02, verify: none}
+budget: {trials: 12}
+END
+        on "$STILL" ends 0 search job.yaml --ties 0 --confirm 0 --json --study $fronts.db
+        fronts_are $fronts.db out
+        ends 0 study show $fronts.db --json
+        is out "'over ssh, machine' in d['devices']['pi']['name'] and 'ONNX Runtime' in d['devices']['ort']['library']"
+        is out "'oneDNN' in d['devices']['here']['library'] and 'ssh' not in d['devices']['here']['name'] + d['devices']['ort']['name']"
+    done
+    # What was measured on three devices is no study of two of them.
+    sed -i 's/ort, //; s/trials: 12/trials: 14/' job.yaml
+    on "$STILL" refuses 2 "" search job.yaml --study each.db --resume
+}
+
 # values FILE.db: each trial with its values.
 values() {
     /usr/bin/python3 -c 'import sqlite3, sys
@@ -403,8 +454,11 @@ END
     printf '#!/bin/sh\nexec ssh -F %s -p 1 "$@"\n' "'$BOARD/ssh_config'" >nobody
     chmod +x changed stranger nobody
     HWNAS_SSH=$PWD/changed refuses 1 "the host key of 'board' is not known here, or has changed" devices ssh:board
-    HWNAS_SSH=$PWD/stranger refuses 1 "'board' lets that user not in without a password" devices ssh:board
+    HWNAS_SSH=$PWD/stranger refuses 1 "'board' does not let you in without a password" devices ssh:board
     says err "ssh-copy-id board"
+    refuses 1 "'no-such-user@board' does not let you in without a password" devices ssh:no-such-user@board
+    says err "is the user's name right"
+    grep -q 'Invalid user no-such-user' "$BOARD/sshd.log"
     HWNAS_SSH=$PWD/nobody refuses 1 "cannot reach 'board'" devices ssh:board
     says err "Connection refused"
     HWNAS_SSH=/no/such/ssh refuses 1 "cannot start the runner '/no/such/ssh'" devices ssh:board
