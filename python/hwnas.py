@@ -276,7 +276,7 @@ class _CCompareOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("models", ctypes.POINTER(_CProfileOptions)), ("measures", ctypes.c_bool),
                 ("recorded", ctypes.POINTER(_CRecordedProfile)), ("n_recorded", ctypes.c_size_t),
                 ("prices", ctypes.c_char_p), ("percentile", ctypes.c_double), ("target", ctypes.c_double),
-                ("load", ctypes.c_double), ("utilisation", ctypes.c_double)]
+                ("load", ctypes.c_double), ("utilisation", ctypes.c_double), ("base", ctypes.c_char_p)]
 
 
 class _CBaselineOptions(ctypes.Structure):
@@ -1317,13 +1317,14 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
 def compare(models: Union[PathLike, Sequence[PathLike]] = (), *,
             recorded: Union[PathLike, Sequence[PathLike], Mapping[str, PathLike]] = (), measure: Optional[bool] = None,
             prices: Optional[PathLike] = None, percentile: float = 0, target: float = 0, load: float = 0,
-            utilisation: float = 0, **settings: Any) -> Report:
+            utilisation: float = 0, base: Optional[str] = None, **settings: Any) -> Report:
     """Which device serves each model cheapest, as `hwnas compare` says it (docs/cpu-or-gpu.md).
 
     `recorded`: files of `profile(save=...)`, from any machine, or a dict of them by the names of the
     machines; `measure`: here as well, by default where nothing is recorded or `devices` are named;
-    `target`: seconds; `load`: requests a second; `settings` as of `profile()`. `conclude()` raises
-    InfeasibleError where no device keeps the target.
+    `target`: seconds; `load`: requests a second; `settings` as of `profile()`, with `training` training
+    steps are compared, in units of those of the machine `base`. `conclude()` raises InfeasibleError where no
+    device keeps the target.
     """
     guard = _Guard()
     named: List[Any] = (list(recorded.items()) if isinstance(recorded, Mapping)
@@ -1334,7 +1335,8 @@ def compare(models: Union[PathLike, Sequence[PathLike]] = (), *,
     measures = measure if measure is not None else not named or bool(settings.get("devices"))
     options = _options(_CCompareOptions, models=ctypes.pointer(asked), measures=measures,
                        recorded=ctypes.cast(profiles, ctypes.POINTER(_CRecordedProfile)), n_recorded=len(named),
-                       prices=_bytes(prices), percentile=percentile, target=target, load=load, utilisation=utilisation)
+                       prices=_bytes(prices), percentile=percentile, target=target, load=load, utilisation=utilisation,
+                       base=_bytes(base))
     with guard:
         made: Report = _report(_lib.hwnas_compare, ctypes.byref(options))
     return made

@@ -81,8 +81,8 @@ typedef struct hwnas_profile_options {
     /* (optional) Shapes of ONNX files' inputs, "ids=1x128,mask=1x128": open dimensions become
      * these, wherever they have the same name; "ids=1x{32,64,128}" is measured in each. */
     const char *shape;
-    /* A training step is measured in the place of an inference: forward, loss, backward and the update
-     * of the weights. */
+    /* A training step is measured in the place of an inference: forward, loss, backward and the
+     * update of the weights. */
     hwnas_optimizer training;
     /* Besides the precisions (none: alone) each network is measured with those layers in 8-bit
      * integers for which it pays, chosen first as hwnas_network_mix() does on random inputs:
@@ -130,6 +130,9 @@ typedef struct hwnas_compare_options {
     double target;      /* seconds, with waiting; 0: none */
     double load;        /* requests a second; 0: one machine as full as may be */
     double utilisation; /* share of its time that a machine is busy at most; 0: 0.8 */
+    /* Where `models->training` is set: the device, or name of a profile, in units of whose best
+     * setting the others are told; NULL: the first. */
+    const char *base;
 } hwnas_compare_options;
 #define HWNAS_COMPARE_OPTIONS_INIT                                                                 \
     {                                                                                              \
@@ -137,8 +140,10 @@ typedef struct hwnas_compare_options {
     }
 
 /* Says which device serves each model cheapest (docs/cpu-or-gpu.md). Concludes with
- * HWNAS_E_INFEASIBLE where none keeps the target. Text, JSON ("hwnas.comparison"), CSV. Cheap where
- * nothing is measured. */
+ * HWNAS_E_INFEASIBLE where none keeps the target. With `models->training` it says which device
+ * trains it cheapest (docs/training.md): percentile, target, load, utilisation and streams are
+ * refused, and `models->samples` and `epochs` are those of the training, 0: per sample. Text, JSON
+ * ("hwnas.comparison"), CSV. Cheap where nothing is measured. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_compare(hwnas_report **out,
                                                    const hwnas_compare_options *options);
 

@@ -331,7 +331,7 @@ static double or_default(double given, double fallback)
 /* How it is measured here where nothing else is said: each core alone and all together, filled. */
 static void set_compare_defaults(hwnas_profile_options *models, int threads[2])
 {
-    static const int fill[] = {HWNAS_STREAMS_FILL}, batches[] = {1, 8};
+    static const int fill[] = {HWNAS_STREAMS_FILL}, batches[] = {1, 8}, steps[] = {32};
     threads[0] = 1;
     threads[1] = hwnas_device_cores();
     if (!models->n_threads) {
@@ -339,10 +339,10 @@ static void set_compare_defaults(hwnas_profile_options *models, int threads[2])
         models->n_threads = threads[1] > 1 ? 2 : 1;
     }
     if (!models->n_batches) {
-        models->batches = batches;
-        models->n_batches = 2;
+        models->batches = models->training ? steps : batches;
+        models->n_batches = models->training ? 1 : 2;
     }
-    if (!models->n_streams) {
+    if (!models->n_streams && !models->training) {
         models->streams = fill;
         models->n_streams = 1;
     }
@@ -358,6 +358,15 @@ static hwnas_status take_inquiry(hwnas_inquiry *out, const hwnas_compare_options
                                .target = or_default(o->target, INFINITY),
                                .load = o->load,
                                .utilisation = or_default(o->utilisation, 0.8)};
+    if (models.training && (o->percentile != 0 || o->target != 0 || o->load != 0))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "a training has no requests: it takes no target, load or percentile");
+    if (models.prices || (o->base && !models.training))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          models.prices ? "prices are those of the comparison"
+                                        : "a base is of training steps");
+    out->query.training = models.training;
+    out->query.base = o->base;
     out->prices = o->prices;
     out->n_recorded = o->n_recorded;
     out->recorded = o->recorded;
@@ -375,6 +384,7 @@ static hwnas_status take_inquiry(hwnas_inquiry *out, const hwnas_compare_options
     set_compare_defaults(&models, threads);
     TRY(take_sweep(&out->sweep, out->here->arena, &models));
     out->sweep.has_own_batches = has_own_batches;
+    TRY(take_plan(&out->query.plan, &models, &out->sweep));
     if (out->sweep.n_shapes > 1)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "a comparison is of one shape: '%s' is several",
                           models.shape);

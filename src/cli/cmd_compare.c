@@ -10,7 +10,7 @@
 static const hwnas_usage usage = {
     .synopsis = "compare MODEL...",
     .summary =
-        "Says which device serves a model cheapest, from measurements and recorded profiles.",
+        "Says which device serves, or trains, a model cheapest, from measurements and profiles.",
     .notes =
         "hwnas compare resnet50 --device cpu --profile gpu.json --price prices.yaml \\\n"
         "              --latency-target 50ms --load 1000/s\n"
@@ -64,6 +64,24 @@ static hwnas_status read_question(hwnas_compare_options *out, const char *target
     return HWNAS_OK;
 }
 
+static hwnas_status read_training(hwnas_profile_options *models,
+                                  const hwnas_compare_options *compare,
+                                  const hwnas_training_words *words, const char *streams)
+{
+    const char *wrong = compare->target > 0       ? "latency-target"
+                        : compare->load > 0       ? "load"
+                        : compare->percentile > 0 ? "percentile"
+                        : streams                 ? "streams"
+                                                  : NULL;
+    if (words->trains && wrong)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--%s is of requests, and --training compares training steps", wrong);
+    if (compare->base && !words->trains)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--base belongs to --training"),
+                          "--baseline FILE measures again what a file holds");
+    return hwnas_training_read(models, words, NULL);
+}
+
 hwnas_status hwnas_cmd_compare(int argc, char **argv)
 {
     hwnas_profile_options models = HWNAS_PROFILE_OPTIONS_INIT;
@@ -74,6 +92,7 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     hwnas_report *report;
     char *profiles = NULL;
     const char *target = NULL, *load = NULL, *percentile = NULL;
+    hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
     bool as_json = false, as_csv = false, done;
     int n;
     models.interval = 0.01;
@@ -95,8 +114,8 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
         {"utilisation", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &compare.utilisation, "SHARE",
          "busy at most so much of the time (0.8)"},
         {"batch", 'b', HWNAS_OPTION_TEXT, &lists.batches, "LIST",
-         "batch sizes (1,8, or what an ONNX file fixes)"},
-        {"shape", 0, HWNAS_OPTION_TEXT, &models.shape, "SHAPES",
+         "batch sizes (1,8, of training 32, or what an ONNX file fixes)"},
+        {"shape", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &models.shape, "SHAPES",
          "open dimensions of ONNX files: ids=1x128,mask=1x128"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST",
          "numbers of threads (1 and all cores)"},
@@ -108,7 +127,18 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
          "measure until the median is known this well (0.01)"},
         {"seconds", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &models.seconds, "S",
          "but no longer than this for each (1)"},
-        {"save", 0, HWNAS_OPTION_TEXT, &models.save, "FILE", "keep what was measured here"},
+        {"save", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &models.save, "FILE",
+         "keep what was measured here"},
+        {"training", 0, HWNAS_OPTION_FLAG, &training.trains, NULL,
+         "which trains it cheapest: steps, in units of those of --base NAME"},
+        {"optimizer", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &training.optimizer, "NAME",
+         "of --training: sgd, with momentum; adamw (sgd)"},
+        {"samples", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &training.samples, "N",
+         "of --training: those of the training set, for what the whole takes"},
+        {"epochs", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &training.epochs, "E",
+         "of --samples: passes over them (1)"},
+        {"base", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &compare.base, "NAME",
+         "of --training: the device or profile that is 1 (the first)"},
         {"baseline", 0, HWNAS_OPTION_TEXT, &baseline.recorded, "FILE",
          "measure again what it holds; exit code 1 if a network got slower"},
         {"tolerance", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &baseline.tolerance, "SHARE",
@@ -120,7 +150,9 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     if (done)
         return HWNAS_OK;
     TRY(read_question(&compare, target, load, percentile));
-    if (baseline.recorded && (profiles || compare.prices || models.save || as_csv || lists.devices))
+    TRY(read_training(&models, &compare, &training, lists.streams));
+    if (baseline.recorded &&
+        (profiles || compare.prices || models.save || as_csv || lists.devices || training.trains))
         return hwnas_fail(
             HWNAS_E_USAGE, NULL,
             "--baseline measures what its file holds: it goes with models, --tolerance, "

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "measure/conclude.h"
+#include "profile/training_cost.h"
 
 #define MS 1e3
 
@@ -14,6 +15,7 @@ hwnas_comparison *hwnas_comparison_new(const hwnas_query *query, const hwnas_pri
     c->arena = hwnas_arena_new();
     c->query = *query;
     c->prices = prices;
+    c->query.plan.currency = prices ? prices->currency : NULL;
     return c;
 }
 
@@ -58,6 +60,32 @@ static const char *find_flaw(const hwnas_comparison *c, const hwnas_device_choic
     return NULL;
 }
 
+/* The same of training steps: a machine computes one after the other. */
+static void judge_steps(const hwnas_comparison *c, hwnas_device_choice *choice)
+{
+    const hwnas_training_plan *plan = &c->query.plan;
+    const hwnas_profile_row *row = choice->row;
+    const double price = choice->price ? choice->price->per_hour : NAN;
+    choice->speed_to_base = choice->cost_to_base = NAN;
+    if (row->status != HWNAS_OK)
+        choice->flaw = hwnas_arena_printf(c->arena, "%s: %s", hwnas_status_name(row->status),
+                                          row->message ? row->message : "no reason recorded");
+    else if (plan->samples > 0 && row->batch > plan->samples)
+        choice->flaw =
+            hwnas_arena_printf(c->arena, "its batch is more than the %.0f samples", plan->samples);
+    if (choice->flaw)
+        return;
+    choice->machines = 1;
+    choice->rate = choice->machine_rate = row->items_per_second;
+    choice->per_hour = price;
+    choice->per_million = price / 3600 / choice->rate * 1e6;
+    choice->requests_per_price = choice->rate / price;
+    choice->train = hwnas_training_cost_of(plan, row, choice->price);
+    choice->cost = plan->samples > 0 ? choice->price ? choice->train.money : choice->train.seconds
+                   : choice->price   ? choice->per_million
+                                     : 1 / choice->rate;
+}
+
 /* What the setting gives and costs. */
 static void judge_choice(const hwnas_comparison *c, hwnas_device_choice *choice)
 {
@@ -93,6 +121,7 @@ static void judge_choice(const hwnas_comparison *c, hwnas_device_choice *choice)
     choice->per_hour = price * (double)choice->machines;
     choice->per_million = choice->per_hour / 3600 / load * 1e6;
     choice->requests_per_price = choice->rate / price;
+    choice->cost = choice->price ? choice->per_million : 1 / choice->machine_rate;
 }
 
 /* The price of a name; else, for a profile that was recorded, that of the device in it, unless
@@ -121,7 +150,10 @@ hwnas_status hwnas_comparison_add(hwnas_comparison *c, const hwnas_profile *prof
         hwnas_device_choice choice = {.device = device, .profile = profile, .row = row};
         if (c->prices)
             TRY(find_price(c, &choice));
-        judge_choice(c, &choice);
+        if (c->query.training)
+            judge_steps(c, &choice);
+        else
+            judge_choice(c, &choice);
         HWNAS_ARENA_GROW(c->arena, c->choices, c->n_choices, c->capacity);
         c->choices[c->n_choices++] = choice;
     }
@@ -136,13 +168,6 @@ static int compare_text(const char *a, const char *b)
 static bool same_network(const hwnas_device_choice *a, const hwnas_device_choice *b)
 {
     return !strcmp(a->row->model, b->row->model) && !compare_text(a->row->arch, b->row->arch);
-}
-
-/* What is to be small: money, without prices machines, without a load the machine's time for a
- * request. */
-static double cost_of(const hwnas_device_choice *choice)
-{
-    return choice->price ? choice->per_million : 1 / choice->machine_rate;
 }
 
 static int compare_numbers(double a, double b)
@@ -160,7 +185,7 @@ static int compare_choices(const void *a_in, const void *b_in)
     if (!order && !a->flaw != !b->flaw)
         order = a->flaw ? 1 : -1;
     if (!order && !a->flaw)
-        order = compare_numbers(cost_of(a), cost_of(b));
+        order = compare_numbers(a->cost, b->cost);
     if (!order && !a->flaw)
         order = compare_numbers(a->response.total, b->response.total);
     if (!order)
@@ -181,7 +206,7 @@ static void find_winner(hwnas_answer *answer, const hwnas_device_choice *choices
         if (!has_others || strcmp(choices[i].device, choices[0].device))
             answer->runner_up = &choices[i];
     if (answer->runner_up)
-        answer->ratio = cost_of(answer->runner_up) / cost_of(answer->winner);
+        answer->ratio = answer->runner_up->cost / answer->winner->cost;
 }
 
 /* The digest is of the graph at a batch; figures of others have none. */
@@ -198,8 +223,24 @@ static const char *find_doubt(const hwnas_answer *answer, const hwnas_device_cho
     return NULL;
 }
 
+/* Choices in units of the best of the base. */
+static void find_ratios(const hwnas_comparison *c, const hwnas_answer *answer,
+                        hwnas_device_choice *choices)
+{
+    const hwnas_device_choice *base = NULL;
+    for (size_t i = answer->n_good; i-- > 0;)
+        if (!strcmp(choices[i].device, c->query.base))
+            base = &choices[i];
+    for (size_t i = 0; i < answer->n_good && base; i++) {
+        choices[i].speed_to_base = choices[i].rate / base->rate;
+        choices[i].cost_to_base = choices[i].cost / base->cost;
+    }
+}
+
 void hwnas_comparison_judge(hwnas_comparison *c)
 {
+    if (!c->query.base && c->n_choices)
+        c->query.base = c->choices[0].device;
     qsort(c->choices, c->n_choices, sizeof *c->choices, compare_choices);
     for (size_t i = 0; i < c->n_choices;) {
         hwnas_answer answer = {
@@ -209,6 +250,8 @@ void hwnas_comparison_judge(hwnas_comparison *c)
         answer.n = i - answer.first;
         find_winner(&answer, &c->choices[answer.first]);
         answer.doubt = find_doubt(&answer, &c->choices[answer.first]);
+        if (c->query.training)
+            find_ratios(c, &answer, &c->choices[answer.first]);
         HWNAS_ARENA_GROW(c->arena, c->answers, c->n_answers, c->answer_capacity);
         c->answers[c->n_answers++] = answer;
     }

@@ -12,6 +12,12 @@ typedef struct hwnas_query {
     double target;      /* seconds; INFINITY: none */
     double load;        /* requests a second; 0: not asked, one machine as full as may be */
     double utilisation; /* share of its time that a machine is busy at most */
+    /* Training steps are compared in the place of inferences, and all but prices above is nothing.
+     */
+    hwnas_optimizer training;
+    hwnas_training_plan plan; /* of them; without samples: a sample's share of a step */
+    const char *base;         /* a device, whose best setting the others are told in units of; NULL:
+                                 the first that was added */
 } hwnas_query;
 
 /* A device under one setting, as an answer to the question. */
@@ -29,6 +35,10 @@ typedef struct hwnas_device_choice {
     double per_million;       /* requests */
     double requests_per_price; /* requests a second of a full machine, for each unit that an hour
                                   costs */
+    double cost;               /* what is to be small: money, without prices time */
+    /* Of training steps, where `rate` is samples a second, and per_million of samples. */
+    hwnas_training_cost train;
+    double speed_to_base, cost_to_base; /* in units of the base's best; NaN: it has none */
 } hwnas_device_choice;
 
 /* The answer for one network. */

@@ -37,7 +37,17 @@ static hwnas_status pick_rows(const hwnas_inquiry *r, hwnas_profile *profile, co
             profile->rows[n++] = profile->rows[i];
     }
     hwnas_status status = HWNAS_OK;
-    if (!n && !r->sweep.n_models) {
+    const hwnas_optimizer training = r->sweep.options.exec.training;
+    if (!n && training) {
+        status = hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &(hwnas_place){.file = path},
+                       "this profile has no training step with %s of %s",
+                       hwnas_optimizer_name(training),
+                       r->sweep.n_models ? "the models that are asked for" : "any model"),
+            "it has %s; 'hwnas profile MODEL --training --optimizer %s --save FILE' "
+            "records steps",
+            list.s, hwnas_optimizer_name(training));
+    } else if (!n && !r->sweep.n_models) {
         status = hwnas_fail(HWNAS_E_INPUT, &(hwnas_place){.file = path},
                             "this profile has no inference that could be compared");
     } else if (!n) {
@@ -101,6 +111,37 @@ static hwnas_status load_profiles(hwnas_inquiry *r)
     return r->n_recorded ? find_models(r) : HWNAS_OK;
 }
 
+/* The base is one of the machines, and so that nobody waits for a mistake, told before any is
+ * measured. A profile of several devices has them as NAME/DEVICE. */
+static hwnas_status check_base(const hwnas_inquiry *r)
+{
+    const char *base = r->query.base;
+    const char *names[HWNAS_INQUIRY_PROFILES + HWNAS_SWEEP_LIST + 1] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_loaded; i++) {
+        const size_t length = strlen(r->names[i]);
+        names[n++] = r->names[i];
+        for (size_t k = 0; k < r->loaded[i]->n_devices && r->loaded[i]->n_devices > 1; k++)
+            if (!strncmp(base, r->names[i], length) && base[length] == '/' &&
+                !strcmp(base + length + 1, r->loaded[i]->devices[k].spelling))
+                return HWNAS_OK;
+        if (!strcmp(base, r->names[i]) && r->loaded[i]->n_devices <= 1)
+            return HWNAS_OK;
+    }
+    for (int i = 0; i < r->sweep.n_devices && r->measures; i++) {
+        names[n++] = r->sweep.devices[i];
+        if (!strcmp(base, r->sweep.devices[i]))
+            return HWNAS_OK;
+    }
+    const hwnas_status status = hwnas_fail(HWNAS_E_USAGE, NULL, "no machine is called '%s'", base);
+    const char *near = hwnas_nearest(base, names);
+    return near ? hwnas_hint(status,
+                             "did you mean '%s'? One of a profile of several devices is "
+                             "NAME/DEVICE",
+                             near)
+                : hwnas_hint(status, "the first is '%s'", names[0]);
+}
+
 /* ---- What is measured here ---- */
 
 /* A recorded device that is called as one of here would take its price, and be taken for it. */
@@ -153,8 +194,9 @@ hwnas_status hwnas_comparison_conclude(const hwnas_comparison *c)
     for (size_t i = 0; i < c->n_answers; i++) {
         if (c->answers[i].winner)
             continue;
-        hwnas_status status = hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
-                                         "%s: no setting keeps the target", c->answers[i].model);
+        hwnas_status status =
+            hwnas_fail(HWNAS_E_INFEASIBLE, NULL, "%s: no setting %s", c->answers[i].model,
+                       c->query.training ? "trains it" : "keeps the target");
         return lacks_percentile(c, &c->answers[i])
                    ? hwnas_hint(status, "more --seconds bring the percentile that some lack; "
                                         "--percentile p50 does without")
@@ -168,6 +210,8 @@ hwnas_status hwnas_inquiry_run(hwnas_inquiry *r)
     if (r->prices)
         TRY(hwnas_prices_load(&r->price_list, r->prices));
     TRY(load_profiles(r));
+    if (r->query.base)
+        TRY(check_base(r));
     r->comparison = hwnas_comparison_new(&r->query, r->price_list);
     for (size_t i = 0; i < r->n_loaded; i++)
         TRY(hwnas_comparison_add(r->comparison, r->loaded[i], r->names[i]));

@@ -37,7 +37,7 @@ static json_t *device_json(const hwnas_profile_device *device)
                      "library", info->library, "isa", info->isa);
 }
 
-static json_t *plan_json(const hwnas_training_plan *plan)
+json_t *hwnas_training_plan_json(const hwnas_training_plan *plan)
 {
     return plan->samples > 0 ? json_pack("{s:f, s:f, s:s?}", "samples", plan->samples, "epochs",
                                          plan->epochs, "currency", plan->currency)
@@ -65,7 +65,7 @@ json_t *hwnas_profile_json(const hwnas_profile *profile)
         "system", host->system, "cores", host->cores, "memory_bytes",
         (json_int_t)host->memory_bytes, "conditions", hwnas_conditions_json(&host->conditions),
         "device", json_array_get(devices, 0), "devices", devices, "rows", rows, "plan",
-        plan_json(&profile->plan));
+        hwnas_training_plan_json(&profile->plan));
 }
 
 hwnas_status hwnas_profile_save(const hwnas_profile *profile, const char *path)

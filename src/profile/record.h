@@ -10,6 +10,9 @@
 /* A new reference; NULL: a name in it is not UTF-8. */
 json_t *hwnas_profile_json(const hwnas_profile *profile);
 
+/* Its member `plan`, a new reference: null where no training was asked for. */
+json_t *hwnas_training_plan_json(const hwnas_training_plan *plan);
+
 /* Writes the object to a file, whole or not at all. */
 HWNAS_CHECKED hwnas_status hwnas_profile_save(const hwnas_profile *profile, const char *path);
 

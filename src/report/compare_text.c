@@ -21,15 +21,6 @@ static const char *currency_of(const hwnas_comparison *c)
     return c->prices ? c->prices->currency : "";
 }
 
-/* Four digits or so, for what may be cents or thousands. */
-static void put_figure(hwnas_grid *grid, double value)
-{
-    if (isnan(value))
-        hwnas_grid_cell(grid, "-");
-    else
-        hwnas_grid_cell(grid, "%.*f", value < 100 ? hwnas_grid_decimals(value) : 0, value);
-}
-
 /* ---- What is asked ---- */
 
 static void add_question(hwnas_str *out, const hwnas_comparison *c)
@@ -69,8 +60,7 @@ static char *figure(double value)
     return hwnas_printf(value < 1000 ? "%.4g" : "%.0f", value);
 }
 
-/* Each device once: what it is, where its figures and its price come from. */
-static void add_devices(hwnas_str *out, const hwnas_comparison *c)
+void hwnas_comparison_devices(hwnas_str *out, const hwnas_comparison *c)
 {
     hwnas_grid grid = {0};
     for (int i = 0; i < 4; i++)
@@ -153,9 +143,9 @@ static void put_choice(hwnas_grid *grid, const hwnas_comparison *c, const hwnas_
         hwnas_grid_cell(grid, "%ld", choice->machines);
     if (!c->prices)
         return;
-    put_figure(grid, choice->per_hour);
-    put_figure(grid, choice->per_million);
-    put_figure(grid, choice->requests_per_price);
+    hwnas_grid_figure(grid, choice->per_hour);
+    hwnas_grid_figure(grid, choice->per_million);
+    hwnas_grid_figure(grid, choice->requests_per_price);
 }
 
 /* A column with a percentile or a currency in its name. */
@@ -330,9 +320,13 @@ static void add_answer(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
 void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *c)
 {
     bool has_doubt = false, has_narrow = false;
+    if (c->query.training) {
+        hwnas_training_comparison_text(out, c);
+        return;
+    }
     add_question(out, c);
     hwnas_str_add(out, "\n");
-    add_devices(out, c);
+    hwnas_comparison_devices(out, c);
     for (size_t i = 0; i < c->n_answers; i++)
         add_answer(out, c, &c->answers[i]);
     for (size_t i = 0; i < c->n_choices; i++) {

@@ -7,6 +7,10 @@
 #include "base/str.h"
 #include "profile/compare.h"
 
+/* Each device once, as a table: what it is, where its figures and its price come from. */
+void hwnas_comparison_devices(hwnas_str *out, const hwnas_comparison *comparison);
+/* That of training steps; hwnas_comparison_text() is of either. */
+void hwnas_training_comparison_text(hwnas_str *out, const hwnas_comparison *comparison);
 void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *comparison);
 void hwnas_comparison_csv(hwnas_str *out, const hwnas_comparison *comparison);
 json_t *hwnas_comparison_json(const hwnas_comparison *comparison); /* a new reference */

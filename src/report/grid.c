@@ -191,6 +191,16 @@ void hwnas_grid_done(hwnas_grid *grid)
     free(grid->is_rest);
 }
 
+int hwnas_figure_decimals(double value)
+{
+    return value < 100 ? hwnas_grid_decimals(value) : 0;
+}
+
+void hwnas_grid_figure(hwnas_grid *grid, double value)
+{
+    hwnas_grid_number(grid, hwnas_figure_decimals(value), value);
+}
+
 int hwnas_grid_decimals(double value)
 {
     /* Figures of a tiny network keep their digits. */

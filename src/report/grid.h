@@ -38,6 +38,10 @@ void hwnas_grid_done(hwnas_grid *grid);
 
 /* So many that a figure has about four digits. */
 int hwnas_grid_decimals(double value);
+/* The same for what may be cents or thousands, seconds or weeks: of a large one none. */
+int hwnas_figure_decimals(double value);
+/* A figure with these; NaN is "-". */
+void hwnas_grid_figure(hwnas_grid *grid, double value);
 /* A difference to be shown with a sign: 0 where these decimals show no digit of it, so that nobody
  * reads "-0.00". */
 double hwnas_shown_difference(double difference, int decimals);

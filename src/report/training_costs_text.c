@@ -4,23 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/grid.h"
+
 static const double HOUR = 3600; /* seconds */
 
 char *hwnas_training_plan_words(const hwnas_training_plan *plan)
 {
     return hwnas_printf("%.0f sample%s, %g epoch%s", plan->samples, plan->samples == 1 ? "" : "s",
                         plan->epochs, plan->epochs == 1 ? "" : "s");
-}
-
-/* Decimals of a figure with about four digits; of a large one none. */
-static int decimals_of(double value)
-{
-    return value < 100 ? hwnas_grid_decimals(value) : 0;
-}
-
-void hwnas_grid_figure(hwnas_grid *grid, double value)
-{
-    hwnas_grid_number(grid, decimals_of(value), value);
 }
 
 static void put_headings(hwnas_grid *grid, const hwnas_training_plan *plan)
@@ -46,7 +37,7 @@ static void put_headings(hwnas_grid *grid, const hwnas_training_plan *plan)
 static void put_row(hwnas_grid *grid, const hwnas_profile_row *row, bool has_money)
 {
     const hwnas_training_cost *t = &row->train;
-    const int decimals = decimals_of(t->seconds / HOUR);
+    const int decimals = hwnas_figure_decimals(t->seconds / HOUR);
     hwnas_grid_cell(grid, "%s", t->is_cheapest ? "*" : "");
     hwnas_grid_cell(grid, "%s", row->model);
     hwnas_grid_cell(grid, "%s", row->device);

@@ -4,7 +4,6 @@
 
 #include "base/str.h"
 #include "profile/profile.h"
-#include "report/grid.h"
 
 /* A table of hours and money, and for each network and device its cheapest setting. Nothing where
  * the profile has no plan. How many threads pay: thread_notes.h. */
@@ -12,7 +11,5 @@ void hwnas_training_costs_text(hwnas_str *out, const hwnas_profile *profile);
 
 /* "50000 samples, 90 epochs". Yours to free(). */
 char *hwnas_training_plan_words(const hwnas_training_plan *plan);
-/* Four digits or so, for what may be seconds or weeks, cents or thousands; NaN is "-". */
-void hwnas_grid_figure(hwnas_grid *grid, double value);
 
 #endif

@@ -88,3 +88,107 @@ END
         profile mnist_mlp --training --samples 50 --price wrong.yaml
     refuses 2 "none.yaml" profile mnist_mlp --training --samples 50 --price none.yaml
 }
+
+# ---- Machines side by side ----
+
+# Two machines, one four times as fast and ten times as dear; steps of two optimizers and an inference.
+machines() {
+    cat >box.json <<'END'
+{"format": "hwnas.profile", "version": 1, "date": "2026-01-31T12:00:00Z",
+ "device": {"spelling": "cpu", "name": "Some CPU", "library": "", "isa": ""},
+ "rows": [
+  {"model": "net", "batch": 10, "threads": 1, "status": "ok", "training": "sgd", "p50_seconds": 0.5,
+   "p50_low_seconds": 0.4, "p50_high_seconds": 0.6, "items_per_second": 20},
+  {"model": "net", "batch": 20, "threads": 2, "status": "ok", "training": "sgd", "p50_seconds": 0.8,
+   "items_per_second": 25},
+  {"model": "net", "batch": 20, "threads": 2, "status": "ok", "training": "adamw", "p50_seconds": 1.0,
+   "items_per_second": 20},
+  {"model": "net", "batch": 1000, "threads": 2, "status": "out_of_memory", "training": "sgd", "message": "no memory"},
+  {"model": "net", "batch": 1, "threads": 1, "status": "ok", "p50_seconds": 0.01, "items_per_second": 100},
+  {"model": "seen", "batch": 1, "threads": 1, "status": "ok", "p50_seconds": 0.01, "items_per_second": 100}]}
+END
+    cat >fast.json <<'END'
+{"format": "hwnas.profile", "version": 1, "source": "published: a page", "date": "2025-06-01",
+ "name": "fast", "device": {"spelling": "cuda:0", "name": "Some GPU", "library": "", "isa": ""},
+ "rows": [
+  {"model": "net", "batch": 40, "threads": 1, "dtype": "bf16", "status": "ok", "training": "sgd", "p50_seconds": 0.4,
+   "items_per_second": 100},
+  {"model": "more", "batch": 40, "threads": 1, "status": "ok", "training": "sgd", "p50_seconds": 0.4,
+   "items_per_second": 100}]}
+END
+    printf '%s\n' 'currency: EUR' 'devices: {box: {price: 3.6}, fast: {price: 36}}' >prices.yaml
+}
+
+@test "training costs: machines side by side, in units of one, are those of a computation by hand" {
+    machines
+    ends 0 compare net --training --profile fast.json,box.json --base box --price prices.yaml --samples 100 --epochs 36 --json
+    is out "d['training'] == 'sgd' and d['base'] == 'box' and d['plan'] == {'samples': 100, 'epochs': 36, 'currency': 'EUR'}"
+    cp out priced
+    # 180 steps of 0.8 s are 144 s; 360 of 0.5 s are 180; 3 steps of 40 hold 100 samples: 108 of 0.4 s are 43.2.
+    is priced "[(c['device'], c['measured']['batch'], c['steps'], round(c['seconds'], 9)) for c in d['networks'][0]['choices'] if not c['flaw']]
+        == [('box', 20, 180, 144), ('box', 10, 360, 180), ('fast', 40, 108, 43.2)]"
+    is priced "[round(c['cost'], 9) for c in d['networks'][0]['choices'][:3]] == [0.144, 0.18, 0.432]"
+    is priced "[round(c['speed_to_base'], 9) for c in d['networks'][0]['choices'][:3]] == [1, 0.8, 4]"
+    is priced "[round(c['cost_to_base'], 9) for c in d['networks'][0]['choices'][:3]] == [1, 1.25, 3]"
+    is priced "round(d['networks'][0]['choices'][1]['low_seconds'], 9) == 144 and d['networks'][0]['choices'][0]['low_seconds'] is None"
+    is priced "d['networks'][0]['winner'] == 0 and d['networks'][0]['runner_up'] == 2 and round(d['networks'][0]['ratio'], 9) == 3"
+    is priced "d['networks'][0]['choices'][3]['flaw'] == 'out_of_memory: no memory' and 'machines' not in d['networks'][0]['choices'][0]"
+    # Without prices time decides, and without samples a sample's share of it.
+    ends 0 compare net --training --profile fast.json,box.json --samples 100 --json
+    is out "d['base'] == 'fast' and [c['device'] for c in d['networks'][0]['choices'][:3]] == ['fast', 'box', 'box']"
+    ends 0 compare net --training --profile box.json,fast.json --price prices.yaml --json
+    is out "d['plan'] is None and d['networks'][0]['choices'][0]['cost'] is None"
+    is out "[round(c['cost_per_million'], 6) for c in d['networks'][0]['choices'][:3]] == [40, 50, 100]"
+    is out "[round(c['cost_to_base'], 6) for c in d['networks'][0]['choices'][:3]] == [1, 1.25, 2.5]"
+    # Steps of another optimizer are others.
+    ends 0 compare net --training --optimizer adamw --profile box.json --json
+    is out "[c['measured']['p50_seconds'] for c in d['networks'][0]['choices']] == [1.0]"
+}
+
+@test "training costs: the comparison can be read, as a table, a CSV and a page" {
+    machines
+    ends 0 compare --training --profile box.json,fast.json --price prices.yaml --samples 100 --epochs 36
+    says out "training steps with sgd; 100 samples, 36 epochs"
+    says out " step ms "*" samples/s "*" speed / box "*" hours "*" EUR "*" cost / box"
+    says out "winner     box, batch 20, 2 threads, f32: 0.04 h, 0.144 EUR"
+    says out "runner-up  fast, batch 40, 1 thread, bf16: 0.012 h, 0.432 EUR; costs 3 times as much"
+    says out "no: out_of_memory: no memory"
+    # A network that the base has not is told without ratios.
+    says out "more"*"'box' has no step of this network that could be the base"
+    ends 0 compare net --training --profile box.json --csv
+    [[ $(head -n 1 out) == device,source,price_per_hour,flaw,samples_per_s,cost_per_million,steps_count,seconds,* ]]
+    ends 0 compare net --training --profile box.json,fast.json --price prices.yaml --samples 100 --json
+    cp out choice.json
+    ends 0 report choice.json --out page.html
+    [ -s page.html ]
+}
+
+@test "training costs: measured here beside what is recorded" {
+    machines
+    sed 's/"net"/"mnist_mlp"/' box.json >mlp.json
+    ends 0 compare mnist_mlp --training --device cpu --profile mlp.json --base mlp --batch 8 --threads 1 --seconds 0.05 --json --save here.json
+    is out "{c['device'] for c in d['networks'][0]['choices']} == {'cpu', 'mlp'}"
+    is here.json "[r['training'] for r in d['rows']] == ['sgd']"
+    ends 0 compare mnist_mlp --training --profile here.json --json
+}
+
+@test "training costs: a comparison that makes no sense is told before anything is measured" {
+    machines
+    refuses 2 "--base belongs to --training*--baseline" compare net --profile box.json --base box
+    refuses 2 "--samples belongs to --training" compare net --profile box.json --samples 5
+    refuses 2 "--load is of requests" compare net --training --profile box.json --load 5/s
+    refuses 2 "--latency-target is of requests" compare net --training --profile box.json --latency-target 5ms
+    refuses 2 "--percentile is of requests" compare net --training --profile box.json --percentile p50
+    refuses 2 "--streams is of requests" compare net --training --profile box.json --streams 2
+    refuses 2 "--baseline measures what its file holds" compare --training --baseline box.json
+    refuses 2 "no machine is called 'boxx'*did you mean 'box'" compare net --training --profile box.json,fast.json --base boxx
+    refuses 2 "box.json: this profile has no training step with sgd of the models that are asked for*--training" \
+        compare seen --training --profile box.json
+    refuses 2 "fast.json: this profile has no training step with adamw of any model*--optimizer adamw" \
+        compare --training --optimizer adamw --profile box.json,fast.json
+    printf '%s\n' 'currency: EUR' 'devices: {fast: {price: 1}}' >fast.yaml
+    refuses 2 "fast.yaml: there is no price for 'box'" compare net --training --profile box.json --price fast.yaml
+    ends 3 compare net --training --profile box.json --samples 5
+    says out "winner     none: no setting trains it"
+    says out "no: its batch is more than the 5 samples"
+}

@@ -184,8 +184,19 @@ function price(value, currency) {
     return value === null || value === undefined ? "–" : `${significant(value)} ${currency || ""}`.trim();
 }
 
+/* Of training steps, not of inferences. */
+function trains(data) {
+    return Boolean(data.training) && data.training !== "none";
+}
+
 /* What `compare` ranks by: money where there are prices, else machines or requests. */
 function measureOf(data) {
+    if (trains(data) && data.currency)
+        return {title: data.plan ? "cost of the training" : "cost of a million samples",
+            value: (c) => (data.plan ? c.cost : c.cost_per_million), text: (v) => price(v, data.currency)};
+    if (trains(data))
+        return {title: data.plan ? "hours of the training" : "samples a second",
+            value: (c) => (data.plan ? c.seconds / 3600 : c.samples_per_second), text: (v) => significant(v)};
     if (data.currency)
         return {title: "cost of a million requests", value: (c) => c.cost_per_million, text: (v) => price(v, data.currency)};
     if (data.load_per_second)
@@ -194,6 +205,10 @@ function measureOf(data) {
 }
 
 function question(data) {
+    if (trains(data))
+        return [`training steps with ${data.training}`,
+                data.plan ? `${plural(data.plan.samples, "sample")}, ${plural(data.plan.epochs, "epoch")}` : null]
+            .filter(Boolean).join("; ");
     return [data.target_seconds ? `${100 * data.percentile} % of requests within ${time(data.target_seconds)}` : "no target of latency",
             data.load_per_second ? `${significant(data.load_per_second)} requests a second` : "one machine, as full as may be",
             `busy for ${100 * data.utilisation_limit} % of the time at most`].join("; ");
@@ -221,13 +236,15 @@ function answerOf(data, network, i) {
         return el("section.card.answer", {id: `model-${i}`}, el("h1", null, `${name}: no device will do`),
             el("p", null, question(data)), list([...new Set(network.choices.map((c) => `${c.device}: ${c.flaw}`))]));
     return el("section.card.answer", {id: `model-${i}`},
-        el("p.over", null, `Serve ${name} on`), el("h1", null, winner.device),
+        el("p.over", null, `${trains(data) ? "Train" : "Serve"} ${name} on`), el("h1", null, winner.device),
         el("p", null, settingOf(winner.measured), winner.source && winner.source !== "measured" ? `; figures: ${winner.source}` : ""),
         el("div.figures", null,
             el("div.figure", null, el("div.soft", null, measure.title), el("div.big", null, measure.text(measure.value(winner))),
-               el("div.soft", null, `${plural(winner.machines, "machine")}, ${significant(winner.requests_per_second)} requests/s each at most`),
-               data.currency ? el("div.soft", null, `${price(winner.cost_per_hour, data.currency)} an hour`) : null),
-            el("div.figure", null, el("div.soft", null, `${100 * data.percentile} % of requests within`), el("div.big", null, time(winner.served_seconds)),
+               trains(data) ? null
+                   : el("div.soft", null, `${plural(winner.machines, "machine")}, ${significant(winner.requests_per_second)} requests/s each at most`),
+               data.currency ? el("div.soft", null, `${price(trains(data) ? winner.price_per_hour : winner.cost_per_hour, data.currency)} an hour`) : null),
+            trains(data) ? el("div.figure", null, el("div.soft", null, "a step takes"), el("div.big", null, time(winner.measured.p50_seconds)),
+                el("div.soft", null, `${significant(winner.samples_per_second)} samples/s`)) : el("div.figure", null, el("div.soft", null, `${100 * data.percentile} % of requests within`), el("div.big", null, time(winner.served_seconds)),
                el("div.soft", null, `batch full ${time(winner.fill_seconds)}, wait ${time(winner.wait_seconds)}`))),
         el("p.soft", null, question(data)),
         network.doubt ? el("p.note", null, network.doubt) : null,
@@ -246,11 +263,15 @@ function choicesTable(data, network, i) {
     return section(`choices-${i}`, `${network.model}: ${measure.title}`, sortableTable(rows, varying(rows, [
         ["device", (c) => c.device, (c) => c.device, true], ["setting", (c) => settingOf(c.measured), (c) => settingOf(c.measured), true],
         [measure.title, (c) => (c.flaw ? "–" : amount(c)), (c) => (c.flaw ? null : measure.value(c)), true],
-        ["machines", (c) => (c.flaw ? "–" : String(c.machines)), (c) => c.machines],
-        ["requests/s of a machine", (c) => significant(c.requests_per_second), (c) => c.requests_per_second],
-        [`served within (${100 * data.percentile} %)`, (c) => time(c.served_seconds), (c) => c.served_seconds, true],
+        ...(trains(data) ? [
+            ["samples/s", (c) => significant(c.samples_per_second), (c) => c.samples_per_second],
+            [`speed / ${data.base}`, (c) => significant(c.speed_to_base, 3), (c) => c.speed_to_base],
+            ["hours", (c) => significant(c.seconds / 3600), (c) => c.seconds]] : [
+            ["machines", (c) => (c.flaw ? "–" : String(c.machines)), (c) => c.machines],
+            ["requests/s of a machine", (c) => significant(c.requests_per_second), (c) => c.requests_per_second],
+            [`served within (${100 * data.percentile} %)`, (c) => time(c.served_seconds), (c) => c.served_seconds, true]]),
         ["an hour of one", (c) => price(c.price_per_hour, data.currency), (c) => c.price_per_hour],
-        ["latency p50 of a run", (c) => latency(c.measured), (c) => c.measured.p50_seconds],
+        [trains(data) ? "p50 of a step" : "latency p50 of a run", (c) => latency(c.measured), (c) => c.measured.p50_seconds],
         ["", (c) => c.flaw || stateOf(c.measured), (c) => c.flaw || stateOf(c.measured)]])));
 }
 
