@@ -77,3 +77,31 @@ same_gradients() {
     ends 1 profile lstm_text_generation --training
     says out "has no gradient of an LSTM in one direction"
 }
+
+# told_and_held NETWORK BATCH: bytes that a step is told to need, and the most that its process held.
+told_and_held() {
+    ends 0 profile "$1" --training --batch "$2" --threads 1 --seconds 0.01 --runs 1 --json
+    json out "f\"{d['rows'][0]['memory_bytes']} {d['rows'][0]['peak_memory_bytes']}\""
+}
+
+@test "training: the memory of a step is told within a tenth of what is then held" {
+    local network less more few many
+    told_and_held mnist_mlp 1 >figures
+    [[ $(<figures) != *" 0" ]] || skip "the system does not tell a process its peak"
+    # What a larger batch takes more, so that code, libraries and compiled primitives do not count ...
+    for network in "mnist_mlp 64 2048" "mnist_cnn 8 96" "imdb_fasttext 16 512" "resnet32_cifar 8 64" "imdb_bilstm 4 32"; do
+        read -r network few many <<<"$network"
+        less=$(told_and_held "$network" "$few")
+        more=$(told_and_held "$network" "$many")
+        /usr/bin/python3 - "$network" $less $more <<'END' || return 1
+import sys
+name, (a, b, c, d) = sys.argv[1], map(int, sys.argv[2:])
+told, held = c - a, d - b
+assert abs(told - held) <= 0.1 * held, f"{name}: told {told / 2**20:.1f} MiB more, held {held / 2**20:.1f}"
+END
+    done
+    # ... and all of it, where it is more than they take: no weight is held twice.
+    read -r less more <<<"$(told_and_held bert_base:length=8 1)"
+    [ "$less" -ge $((800 << 20)) ]
+    [ $((more - less)) -le $((more / 10)) ]
+}

@@ -175,11 +175,8 @@ hwnas_status hwnas_gradient_weight(int *out, hwnas_tape *t, int tensor,
     layout = layout ? layout : plain;
     dnnl_memory_desc_query(layout, dnnl_query_data_type, &type);
     if (t->master[tensor] == HWNAS_NO_SLOT) {
-        void *values;
-        TRY(hwnas_try_alloc(&values, (size_t)hwnas_tensor_bytes(weight), weight->name));
-        hwnas_tensor_fill(weight, values);
-        t->master[tensor] =
-            hwnas_tape_add_kept(t, type == dnnl_f32 ? layout : plain, plain, values);
+        t->master[tensor] = hwnas_tape_add_kept(t, type == dnnl_f32 ? layout : plain, plain, NULL);
+        t->contents[t->n_contents - 1].weight = weight;
     }
     return hwnas_tape_convert(out, t, t->master[tensor], layout);
 }

@@ -142,7 +142,7 @@ int hwnas_tape_add_kept(hwnas_tape *t, const_dnnl_memory_desc_t layout,
     const int id = hwnas_tape_add_slot(t, layout);
     t->slots[id].is_kept = true;
     HWNAS_GROW(t->contents, t->n_contents, t->content_room);
-    t->contents[t->n_contents++] = (hwnas_tape_content){id, plain, values, 0};
+    t->contents[t->n_contents++] = (hwnas_tape_content){id, plain, values, NULL, 0};
     return id;
 }
 

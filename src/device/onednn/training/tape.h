@@ -67,7 +67,8 @@ typedef struct hwnas_tape_note {
 typedef struct hwnas_tape_content {
     int slot;
     const_dnnl_memory_desc_t plain;
-    float *values; /* NULL: zeros */
+    float *values;              /* NULL: those of ... */
+    const hwnas_tensor *weight; /* ... this one, made when they are needed; NULL: zeros */
     int64_t block; /* more than 0: groups of four blocks of so many values, the gates of an LSTM:
                       given in ONNX's order, input, output, forget, cell, kept in oneDNN's, input,
                       forget, cell, output */

@@ -86,9 +86,22 @@ static hwnas_status turn_gates(float *values, const hwnas_tape_content *c, bool 
     return HWNAS_OK;
 }
 
-static hwnas_status fill(hwnas_tape *t, const hwnas_tape_content *c)
+/* One at a time: the network's weights are not to be held twice. */
+static hwnas_status make_values(hwnas_tape_content *c)
+{
+    void *values;
+    if (c->values || !c->weight)
+        return HWNAS_OK;
+    TRY(hwnas_try_alloc(&values, (size_t)hwnas_tensor_bytes(c->weight), c->weight->name));
+    hwnas_tensor_fill(c->weight, values);
+    c->values = values;
+    return HWNAS_OK;
+}
+
+static hwnas_status fill(hwnas_tape *t, hwnas_tape_content *c)
 {
     hwnas_status status = HWNAS_OK;
+    TRY(make_values(c));
     const dnnl_engine_t engine = t->device->engine;
     const slot *s = &t->slots[c->slot];
     dnnl_primitive_desc_t desc = NULL;
@@ -113,10 +126,13 @@ out:
     return status;
 }
 
-static hwnas_status bind_slots(hwnas_tape *t)
+/* Those that are kept, or the others. */
+static hwnas_status bind_slots(hwnas_tape *t, bool are_kept)
 {
     for (size_t i = 0; i < t->n_slots; i++) {
         slot *s = &t->slots[i];
+        if (s->is_kept != are_kept)
+            continue;
         void *place = place_of(t, s);
         TRY_DNNL("bind", t->name,
                  dnnl_memory_create(&s->memory, s->layout, t->device->engine,
@@ -150,14 +166,16 @@ static hwnas_status bind_steps(hwnas_tape *t)
 hwnas_status hwnas_tape_bind(hwnas_tape *t)
 {
     TRY(hwnas_try_alloc(&t->kept, t->kept_bytes + 1, "weights and what the optimizer keeps"));
-    TRY(hwnas_try_alloc(&t->passing, t->passing_bytes + 1, "activations and gradients"));
-    TRY(hwnas_try_alloc(&t->scratch.memory, t->scratch.bytes + 1, "scratch"));
-    TRY(bind_slots(t));
+    TRY(bind_slots(t, true));
     for (size_t i = 0; i < t->n_contents; i++) {
         TRY(fill(t, &t->contents[i]));
         free(t->contents[i].values);
         t->contents[i].values = NULL;
     }
+    /* What is held twice while it is filled is gone by now, so that the peak is that of a step. */
+    TRY(hwnas_try_alloc(&t->passing, t->passing_bytes + 1, "activations and gradients"));
+    TRY(hwnas_try_alloc(&t->scratch.memory, t->scratch.bytes + 1, "scratch"));
+    TRY(bind_slots(t, false));
     return bind_steps(t);
 }
 

@@ -41,10 +41,15 @@ static void free_exec(hwnas_exec *base)
     free(exec);
 }
 
+/* With the batch that is trained, which whoever runs a step holds as well. */
 static size_t memory(const hwnas_exec *base)
 {
+    const hwnas_graph *graph = exec_of(base)->graph;
     const hwnas_tape *t = &exec_of(base)->tape;
-    return t->kept_bytes + t->passing_bytes + t->scratch.bytes;
+    size_t bytes = t->kept_bytes + t->passing_bytes + t->scratch.bytes;
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        bytes += (size_t)hwnas_tensor_bytes(&graph->tensors[graph->inputs[i]]);
+    return bytes;
 }
 
 static size_t steps(const hwnas_exec *base, const hwnas_exec_step **out)
