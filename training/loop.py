@@ -113,6 +113,16 @@ class Samples:
             x = F.interpolate(x, [max(round(size * self.resolution), 1) for size in x.shape[2:]], mode="area")
         return x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
 
+    def find_not_finite(self):
+        """The number of the first sample that has a value which is no finite number; None: there is none."""
+        if self.x.dtype.kind != "f":
+            return None
+        for first in range(0, len(self.x), 1024):
+            wrong = ~np.isfinite(self.x[first:first + 1024]).reshape(len(self.x[first:first + 1024]), -1).all(1)
+            if wrong.any():
+                return first + int(wrong.argmax())
+        return None
+
     def labels(self, rows, device):
         return None if self.y is None else torch.from_numpy(np.array(self.y[rows])).to(device)
 
@@ -202,6 +212,8 @@ def find_wrong_label(labels, classes):
     counted = labels[labels != IGNORED]
     if not len(counted):
         return f"no label of {len(labels)} counts: all are {IGNORED}"
+    if counted.is_floating_point() and not (counted == counted.round()).all():  # nor is NaN
+        return f"a label is {float(counted[counted != counted.round()][0]):g}, and classes are whole numbers"
     if counted.min() < 0 or counted.max() >= classes:
         return (f"a label is {int(counted.min() if counted.min() < 0 else counted.max())}, "
                 f"of {classes} classes from 0 on")

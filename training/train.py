@@ -170,6 +170,10 @@ class Data:
             raise Wrong(str(problem).partition(": ")[2], place) from None
         if samples.y is None:
             raise Wrong(f"there are no labels with {path}", place, f"name their file: {part}-labels")
+        wrong = samples.find_not_finite() if self.is_check else None
+        if wrong is not None:
+            raise Wrong(f"{path}: sample {wrong + 1} of {len(samples)} has a value that is no finite number", place,
+                        "a network that learns from it has no finite loss: leave it out")
         return samples
 
     def check_labels(self, outputs, recipe):
@@ -182,6 +186,9 @@ class Data:
                 if labels[:len(outputs)].numel() != outputs.numel():
                     raise Wrong(f"the labels of {part} do not fit what the network gives: {tuple(labels.shape[1:])} beside {tuple(outputs.shape[1:])} of a sample",
                                 self.recipe.place(part))
+                if not torch.isfinite(labels).all():
+                    raise Wrong(f"{self.recipe[part]}: a label is no finite number",
+                                self.recipe.place(part + "-labels") or self.recipe.place(part))
                 if recipe["label-smoothing"]:
                     raise Wrong("labels that are numbers cannot be smoothed", recipe.place("label-smoothing"))
                 continue

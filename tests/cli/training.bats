@@ -131,6 +131,25 @@ np.savez('other.npz', x=np.zeros((64, 28, 28), np.uint8), y=np.full(64, 10))
 END
     sed -i "s|train: .*|train: other.npz|; /train-labels/d" recipe.yaml
     wrong 2:10 "*a label is 10, of 10 classes from 0 on"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+x, y = np.zeros((64, 28, 28), np.float32), np.arange(64) % 10
+holes, halves, numbers = x.copy(), y.astype(np.float32), np.zeros((64, 10), np.float32)
+holes[41, 3, 3], halves[5], numbers[7, 2] = np.nan, 2.5, np.inf
+np.savez('below.npz', x=x, y=np.where(y == 3, -2, y))
+np.savez('holes.npz', x=holes, y=y)
+np.savez('halves.npz', x=x, y=halves)
+np.savez('numbers.npz', x=x, y=numbers)
+END
+    sed -i "s|train: .*|train: below.npz|" recipe.yaml
+    wrong 2:10 "*a label is -2, of 10 classes from 0 on"
+    sed -i "s|train: .*|train: halves.npz|" recipe.yaml
+    wrong 2:10 "*a label is 2.5, and classes are whole numbers"
+    # What has no finite loss is no matter of the rate.
+    sed -i "s|train: .*|train: holes.npz|" recipe.yaml
+    wrong 2:10 "*holes.npz: sample 42 of 64 has a value that is no finite number"
+    sed -i "s|train: .*|train: numbers.npz|" recipe.yaml
+    wrong 2:10 "*numbers.npz: a label is no finite number"
     cat >without <<'END'
 #!/usr/bin/python3
 import os, runpy, sys
@@ -143,6 +162,11 @@ END
     recipe 'epochs: 3'
     HWNAS_TORCH_PYTHON=./without refuses 2 "has no torch*HWNAS_TORCH_PYTHON" predictor score train:recipe.yaml tiny.yaml one.csv
     HWNAS_TORCH_PYTHON=./nowhere refuses 2 "./nowhere: there is no such program" predictor score train:recipe.yaml tiny.yaml one.csv
+    # All that train say so, and a search before its first trial.
+    HWNAS_TORCH_PYTHON=./without refuses 2 "has no torch*HWNAS_TORCH_PYTHON" train tiny.yaml --arch width=8 --recipe recipe.yaml
+    HWNAS_TORCH_PYTHON=./without refuses 2 "has no torch*HWNAS_TORCH_PYTHON" \
+        search --space tiny.yaml --accuracy train:recipe.yaml --objectives accuracy,macs --trials 2 --study s.db
+    [ ! -e s.db ]
 }
 
 @test "a training that diverges is a failed trial with its reason" {
