@@ -108,7 +108,15 @@ hwnas_status hwnas_device_find(const hwnas_device_ops **out, const char **argume
 char *hwnas_device_thorough(const char *spelling)
 {
     const hwnas_device_ops *ops;
-    const char *argument, *last = strrchr(spelling, ':');
+    const char *argument, *last = strrchr(spelling, ':'), *there = strchr(spelling, '/');
+    if (!strncmp(spelling, "ssh:", 4)) { /* the same of the other machine's device */
+        char *thorough = there ? hwnas_device_thorough(there + 1) : NULL;
+        char *whole = thorough
+                          ? hwnas_printf("%.*s%s", (int)(there + 1 - spelling), spelling, thorough)
+                          : NULL;
+        free(thorough);
+        return whole;
+    }
     if (hwnas_device_find(&ops, &argument, spelling) == HWNAS_OK)
         return last && ops->quick && !strcmp(last + 1, ops->quick)
                    ? hwnas_printf("%.*s", (int)(last - spelling), spelling)

@@ -33,9 +33,8 @@ typedef struct looper {
     double waited;
     double energy[N_SPANS]; /* joules of one run, in each span */
     int n_spans;
+    double begin, end;       /* of the first sample and the last */
     hwnas_tick_meter *meter; /* of a device with a counter of its own, else NULL */
-    double timed_seconds;    /* by the device's clock, while the meter was read */
-    size_t timed_runs;
     /* At the beginning of the span: */
     double span_start, joules, stolen, span_clean_seconds;
     size_t span_runs, span_first;
@@ -180,14 +179,10 @@ static size_t fewest_by(const looper *l, double late)
     return o->fewest > 0 && late >= o->max_seconds ? (size_t)o->fewest : HWNAS_CARRY_MEDIAN;
 }
 
-static void read_counter(looper *l, double now, double seconds)
+static void read_counter(const looper *l, double now)
 {
     const hwnas_exec *exec = l->copy->exec;
-    if (!l->meter)
-        return;
-    l->timed_seconds += seconds;
-    l->timed_runs += (size_t)l->runs;
-    if (now - l->meter->when >= COUNTER_SECONDS)
+    if (l->meter && now - l->meter->when >= COUNTER_SECONDS)
         hwnas_tick_meter_read(l->meter, l->machine->now(l->machine),
                               exec->ops->joules(l->copy->exec));
 }
@@ -198,6 +193,7 @@ static hwnas_status sample(looper *l, double seconds)
     hwnas_machine *m = l->machine;
     const double begin = m->now(m);
     double now = begin, one;
+    l->begin = begin;
     l->preemptions = m->preemptions(m);
     l->waited = m->waited(m);
     begin_span(l, begin);
@@ -211,7 +207,8 @@ static hwnas_status sample(looper *l, double seconds)
         if (has_room(l))
             keep(l, one);
         now = m->now(m);
-        read_counter(l, now, one);
+        l->end = now;
+        read_counter(l, now);
         if (now - begin >= seconds * (l->n_spans + 1) / N_SPANS)
             end_span(l, now);
     }
@@ -234,7 +231,7 @@ static void tell_energy(hwnas_measurement *m, looper *l)
 {
     m->energy = m->energy_low = m->energy_high = NAN;
     if (l->meter) {
-        const double run = l->timed_seconds / (double)l->timed_runs;
+        const double run = (l->end - l->begin) / (double)l->n_runs;
         m->energy = run * hwnas_tick_meter_watts(&m->energy_low, &m->energy_high, l->meter);
         m->energy_low *= run;
         m->energy_high *= run;
@@ -279,8 +276,15 @@ static void conclude(hwnas_window *out, looper *l)
     m->run_seconds = all;
     m->stop = HWNAS_STOP_BUDGET;
     tell_energy(m, l);
-    /* The clean time alone, so that others' work does not count against the network. */
+    /* The clean time alone, so that others' work does not count against the network. But a device
+     * that is shared does the other copies' work while this one is late with its next sample, which
+     * no sample's own time shows: together they would do more than the device can. */
     out->runs_per_second = (double)l->n_clean * l->runs / l->clean_seconds;
+    if (is_pipelined(l->copy)) {
+        out->begin = l->begin;
+        out->end = l->end;
+        out->runs_per_second = (double)l->n_runs / (l->end - l->begin);
+    }
     hwnas_sort(l->clean, l->n_clean);
     hwnas_ask_for_tails(m, l->options);
     hwnas_tell_quantiles(m, l->clean, l->n_clean);
@@ -346,6 +350,25 @@ void hwnas_window_done(hwnas_window *window)
     *window = (hwnas_window){0};
 }
 
+/* Copies of one device that did not begin together had it for themselves at the ends, so what they
+ * did is over the time from the first one's begin to the last one's end. Returns how much longer
+ * that is for one run than by the sum of their rates: 1 of other devices. */
+static double share_time(hwnas_window *out, const hwnas_window *windows, int n)
+{
+    const double sum = out->runs_per_second;
+    double begin = INFINITY, end = 0, runs = 0;
+    for (int i = 0; i < n; i++) {
+        const double seconds = windows[i].end - windows[i].begin;
+        if (!(seconds > 0))
+            return 1;
+        begin = fmin(begin, windows[i].begin);
+        end = fmax(end, windows[i].end);
+        runs += windows[i].runs_per_second * seconds;
+    }
+    out->runs_per_second = runs / (end - begin);
+    return sum / out->runs_per_second;
+}
+
 /* What adds up, and the worst of what does not. */
 static void add_up(hwnas_window *out, const hwnas_window *windows, int n)
 {
@@ -377,10 +400,11 @@ static void add_up(hwnas_window *out, const hwnas_window *windows, int n)
         low += 1 / m->energy_high;
         high += 1 / m->energy_low;
     }
+    const double longer = share_time(out, windows, n);
     sum->stop = HWNAS_STOP_BUDGET;
-    sum->energy = 1 / runs_a_joule;
-    sum->energy_low = 1 / high;
-    sum->energy_high = 1 / low;
+    sum->energy = longer / runs_a_joule;
+    sum->energy_low = longer / high;
+    sum->energy_high = longer / low;
 }
 
 /* How many samples of a copy stand for all it took, so that each counts as much as another's. */

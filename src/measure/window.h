@@ -25,6 +25,9 @@ void hwnas_copy_done(hwnas_copy *copy);
 typedef struct hwnas_window {
     hwnas_measurement m;    /* of this copy; `energy` is the whole machine's */
     double runs_per_second; /* completed */
+    /* Of a device with a clock of its own, which the copies share: when the window was, by this
+     * machine's clock; else both are 0. */
+    double begin, end;
     size_t n;
     double *samples; /* heap; sorted */
 } hwnas_window;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,7 @@ static struct state *take(void)
     if (!state)
         open_state();
     while (__atomic_exchange_n(&state->lock, 1, __ATOMIC_ACQUIRE))
-        continue;
+        sched_yield(); /* who has it may wait for this core */
     if (!state->start) {
         state->now = 1000;
         state->factor = 1;

@@ -285,6 +285,37 @@ static void a_window_is_timed_by_the_gpu(void **state)
     close_bench(&b);
 }
 
+/* Of which the others make use: a sample's own time does not show it, but the GPU's energy and what
+ * it does in the window do. */
+static void pause_for_long(void *context, const char *phase)
+{
+    (void)context;
+    if (!strcmp(phase, "sampling"))
+        gpu_pause(4e-3);
+}
+
+static void a_late_host_counts_against_a_copy(void **state)
+{
+    (void)state;
+    bench b = open_bench("0:own", ",idle=70,busy=400");
+    hwnas_copy copy;
+    hwnas_window w;
+    hwnas_measure_options options = usual;
+    options.energy = true;
+    options.progress = pause_for_long;
+    ok(hwnas_copy_open(&copy, b.exec, b.graph, &b.machine.base));
+    ok(hwnas_window_measure(&w, &copy, 0.3, 1.2, &options));
+    const double run = simulated_run(), sample = w.m.runs_per_sample * run;
+    assert_true(sample < 3e-3);       /* two of them, and the GPU waits */
+    assert_close(w.m.p50, run, 0.02); /* a launch is in it, for which the GPU waits */
+    const double each = w.m.runs_per_sample / w.runs_per_second; /* from one sample to the next */
+    assert_true(each > 3.9e-3);
+    assert_close(w.m.energy, (70 * each + 330 * sample) / w.m.runs_per_sample, 0.02);
+    hwnas_window_done(&w);
+    hwnas_copy_done(&copy);
+    close_bench(&b);
+}
+
 int main(int argc, char **argv)
 {
     begin_with_the_fake(argv);
@@ -300,6 +331,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(heat_disturbs),
         cmocka_unit_test(cold_is_what_was_simulated),
         cmocka_unit_test(a_window_is_timed_by_the_gpu),
+        cmocka_unit_test(a_late_host_counts_against_a_copy),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -307,14 +307,37 @@ static void test_pool_of_thinned(void **state)
     hwnas_window_done(&both[1]);
 }
 
+/* A GPU that does 1000 runs in a second at 400 W: the first copy has it alone for 0.2 s, both for 1
+ * s, then the second for 0.2 s. */
+static void test_pool_of_one_device(void **state)
+{
+    (void)state;
+    hwnas_window both[] = {window_of(10, 1e-3, 1e-6, 10), window_of(10, 1e-3, 1e-6, 10)}, pool;
+    for (int i = 0; i < 2; i++) {
+        both[i].begin = 100 + 0.2 * i;
+        both[i].end = both[i].begin + 1.2;
+        both[i].runs_per_second = 700 / 1.2;
+        both[i].m.energy = both[i].m.energy_low = both[i].m.energy_high = 400 * 1.2 / 700;
+    }
+    assert_int_equal(hwnas_window_pool(&pool, both, 2), HWNAS_OK);
+    assert_float_equal(pool.runs_per_second, 1000, 1e-6);
+    assert_float_equal(pool.m.energy, 0.4, 1e-9);
+    assert_float_equal(pool.m.energy_high, 0.4, 1e-9);
+    hwnas_window_done(&both[0]);
+    hwnas_window_done(&both[1]);
+}
+
 static void test_wire(void **state)
 {
     (void)state;
     hwnas_window w = window_of(3, 0.1, 0.2, 3), back;
     w.runs_per_second = 7;
+    w.begin = 0.1 + 1e6;
+    w.end = 1.3 + 1e6;
     json_t *json = hwnas_wire_window(&w);
     assert_true(hwnas_wire_read_window(&back, json));
     assert_true(back.n == 3 && back.samples[2] == w.samples[2] && back.runs_per_second == 7);
+    assert_true(back.begin == w.begin && back.end == w.end);
     hwnas_window_done(&back);
     json_array_set_new(json_object_get(json, "samples"), 1, json_string("?"));
     assert_false(hwnas_wire_read_window(&back, json));
@@ -374,6 +397,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_too_slow_and_too_fast),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_pool_of_thinned),
+        cmocka_unit_test(test_pool_of_one_device),
         cmocka_unit_test(test_wire),
         cmocka_unit_test(test_real_copies),
         cmocka_unit_test(test_more_than_cores),
