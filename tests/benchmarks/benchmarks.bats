@@ -38,6 +38,10 @@ needs_ort_headers() {
 @test "problems" { measures "$here/problems" --quick --work "$BATS_TEST_TMPDIR/problems"; }
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
+@test "training" {
+    /usr/bin/python3 -c "import torch" || skip "needs Debian's python3-torch"
+    measures "$here/training" --quick --only mnist_mlp
+}
 @test "transfer" { measures "$here/transfer" --quick; }
 @test "warm_start" { measures "$here/warm_start" --quick --trials 40; }
 @test "ssh_overhead" {
