@@ -104,6 +104,14 @@ wrong() {
         predictor score train:recipe.yaml tiny.yaml both.csv
 }
 
+@test "a storm of kills in one search that trains: no finished training is lost or done twice" {
+    local n=4
+    [ -z "${HWNAS_LONG:-}" ] || n=50
+    sed "s/^name: tiny/name: many/; s/values: .*/values: [$(seq -s, 2 61)]}/" tiny.yaml >many.yaml
+    recipe 'epochs: 3' 'batch: 16' 'threads: 1'
+    /usr/bin/python3 "$HWNAS_SRC/tests/cli/training_storm.py" "$HWNAS" $n >&3
+}
+
 @test "a recipe that is wrong is told with its place before anything is trained" {
     recipe 'epoch: 3'
     wrong 8:1 "the recipe has no key 'epoch'*did you mean 'epochs'?"

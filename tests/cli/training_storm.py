@@ -1,0 +1,77 @@
+"""kill -9 of one search that trains, at any moment: no finished training is lost or done twice.
+
+training_storm.py PROGRAM KILLS, in a folder with space.yaml and recipe.yaml: the same search once in peace and once killed
+so often, and continued each time. A training that has ended is a file (DIGEST.json): it stays as it was written, to
+the inode. In the end both studies have the same trials, and both tables of results the same rows.
+"""
+import csv, os, random, shutil, signal, sqlite3, subprocess, sys, time
+
+program, n_kills = sys.argv[1], int(sys.argv[2])
+seed = int(os.environ.get("HWNAS_SEED") or random.randrange(1 << 30))
+print("# seed", seed, "(HWNAS_SEED)")
+rng = random.Random(seed)
+FOLDER = "recipe.many.trainings"
+
+
+def search(*more):
+    line = [program, "search", "--space", "many.yaml", "--accuracy", "train:recipe.yaml", "--objectives", "accuracy,macs",
+            "--strategy", "random", "--seed", "1", "--trials", str(n_kills), "--study", "s.db", "--quiet", *more]
+    return subprocess.Popen(line, stdout=open("out", "w"), stderr=open("err", "w"), stdin=subprocess.DEVNULL)
+
+
+def ended():
+    """What says that a training has ended, and that it was not written again."""
+    found = {}
+    for entry in os.scandir(FOLDER) if os.path.isdir(FOLDER) else []:
+        if entry.name.endswith(".json") and len(entry.name) > 32:
+            found[entry.name] = entry.inode(), entry.stat().st_mtime_ns
+    return found
+
+
+def told():
+    """Trials and results; what took time is left out."""
+    db = sqlite3.connect("s.db")
+    trials = db.execute("SELECT number, code, digest, status, message FROM trial ORDER BY number").fetchall()
+    values = db.execute("SELECT trial, position, value FROM value ORDER BY trial, position").fetchall()
+    with open("recipe.many.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["digest"] for row in rows}) == len(rows), "a training is in the table twice"
+    return trials, values, sorted((row["digest"], row["accuracy_pct"]) for row in rows)
+
+
+def check(before, after, when):
+    for name, state in before.items():
+        assert name in after, f"{when}: the training {name} is lost"
+        assert after[name] == state, f"{when}: the training {name} was done, or written, again"
+
+
+peaceful = search()
+assert peaceful.wait() == 0, open("err").read()
+want, n_trained = told(), len(ended())
+assert n_trained == len(want[2]) >= 2, (n_trained, want[2])
+for name in os.listdir("."):
+    if name.startswith(("s.db", "recipe.many.")):
+        shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
+
+seen, n_during, longest = {}, 0, 4.0
+for kill in range(n_kills):
+    running = search(*(["--resume"] if os.path.exists("s.db") else []))
+    try:
+        running.wait(rng.uniform(0.05, longest))
+    except subprocess.TimeoutExpired:
+        running.send_signal(signal.SIGKILL)
+    code = running.wait()
+    assert code in (0, -signal.SIGKILL), (code, open("err").read())
+    if code == 0:
+        break
+    now = ended()
+    n_during += len(now) < n_trained
+    longest = longest * 1.2 if len(now) == len(seen) else max(longest / 1.2, 2)  # some get nowhere, most get on
+    check(seen, now, f"kill {kill + 1}")
+    seen = now
+last = search("--resume")
+assert last.wait() == 0, open("err").read()
+check(seen, ended(), "in the end")
+assert told() == want, (told(), want)
+assert n_during >= min(n_kills, 3), f"only {n_during} kills while something was left to train"
+print(f"# {kill + 1} kills, {n_during} while something was left to train; {n_trained} trainings, each once")
