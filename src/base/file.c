@@ -310,3 +310,20 @@ char *hwnas_file_beside(const char *from, const char *path)
         return hwnas_strdup(path);
     return hwnas_printf("%.*s/%s", (int)(slash - from), from, path);
 }
+
+char *hwnas_program_find(const char *name)
+{
+    if (strchr(name, '/'))
+        return hwnas_file_exists(name) && !access(name, X_OK) ? hwnas_strdup(name) : NULL;
+    char *path = hwnas_strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin"), *rest = path;
+    char *found = NULL;
+    for (char *folder; !found && (folder = strsep(&rest, ":"));) {
+        found = hwnas_printf("%s/%s", *folder ? folder : ".", name);
+        if (access(found, X_OK) || !hwnas_file_exists(found)) {
+            free(found);
+            found = NULL;
+        }
+    }
+    free(path);
+    return found;
+}

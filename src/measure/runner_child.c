@@ -156,6 +156,8 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
                             error == EAGAIN ? "there may be no more processes" : strerror(error));
         if (error == EAGAIN)
             hwnas_hint(status, "raise the limit of processes: 'ulimit -u', or the container's");
+        else if (error == ENOENT && hwnas_link_program_hint(r->link))
+            hwnas_hint(status, "%s", hwnas_link_program_hint(r->link));
         goto out;
     }
     r->fd = fds[0];

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "base/home.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -22,8 +23,10 @@ struct hwnas_link {
 };
 
 struct kind {
-    const char *name; /* of the device; NULL: every other one */
-    bool is_whole;    /* it needs no argument */
+    const char *name;             /* of the device; NULL: every other one */
+    bool is_whole;                /* it needs no argument */
+    const char *(*program)(void); /* that starts the runner; NULL: it is always there */
+    const char *program_hint;
     hwnas_status (*read)(hwnas_link *out, const char *argument);
     void (*list)(char **words, const hwnas_link *link);
     hwnas_status (*explain)(bool *may_return, const hwnas_link *link, int wait_status,
@@ -92,6 +95,9 @@ static const char *variable(const char *name, const char *otherwise)
     return value && *value ? value : otherwise;
 }
 
+static const char TORCH_HINT[] =
+    "install Debian's python3-torch, or name a Python that has PyTorch in $HWNAS_TORCH_PYTHON";
+
 /* The runner has this program write its modules. */
 static void list_torch(char **words, const hwnas_link *link)
 {
@@ -121,6 +127,13 @@ static hwnas_status read_ssh(hwnas_link *out, const char *argument)
     return HWNAS_OK;
 }
 
+static const char *ssh_program(void)
+{
+    return variable("HWNAS_SSH", "ssh");
+}
+
+static const char SSH_HINT[] = "install Debian's openssh-client, or name an ssh in $HWNAS_SSH";
+
 /* Nobody is asked for a password, a machine that is silent for half a minute counts as gone, and no
  * key of the keyboard means anything. The shell on the other side makes an exit status of a signal,
  * which ssh would tell as 255, as it does a lost connection. */
@@ -134,7 +147,7 @@ static void list_command_there(char **words, const hwnas_link *link, char *comma
         "-oServerAliveCountMax=3",
         "-oEscapeChar=none",
     };
-    *words++ = hwnas_strdup(variable("HWNAS_SSH", "ssh"));
+    *words++ = hwnas_strdup(ssh_program());
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         *words++ = hwnas_strdup(options[i]);
     *words++ = hwnas_strdup("--");
@@ -215,10 +228,10 @@ static hwnas_status explain_ssh(bool *may_return, const hwnas_link *link, int wa
 /* ---- All ---- */
 
 static const kind kinds[] = {
-    {"runner", false, read_command, list_command, explain_command},
-    {"ssh", false, read_ssh, list_ssh, explain_ssh},
-    {"torch", true, read_torch, list_torch, NULL},
-    {NULL, true, read_own, list_own, NULL}, /* the last, which takes all */
+    {"runner", false, NULL, NULL, read_command, list_command, explain_command},
+    {"ssh", false, ssh_program, SSH_HINT, read_ssh, list_ssh, explain_ssh},
+    {"torch", true, hwnas_torch_python, TORCH_HINT, read_torch, list_torch, NULL},
+    {NULL, true, NULL, NULL, read_own, list_own, NULL}, /* the last, which takes all */
 };
 
 static const kind *find_kind(const char *spelling)
@@ -233,6 +246,23 @@ static const kind *find_kind(const char *spelling)
 bool hwnas_link_needs_argument(const char *spelling)
 {
     return !find_kind(spelling)->is_whole;
+}
+
+hwnas_status hwnas_link_check_program(const char *spelling)
+{
+    const kind *k = find_kind(spelling);
+    char *found = k->program ? hwnas_program_find(k->program()) : NULL;
+    const bool is_there = !k->program || found;
+    free(found);
+    return is_there ? HWNAS_OK
+                    : hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "there is no program '%s'",
+                                            k->program()),
+                                 "%s", k->program_hint);
+}
+
+const char *hwnas_link_program_hint(const hwnas_link *link)
+{
+    return link->kind->program_hint;
 }
 
 hwnas_status hwnas_link_new(hwnas_link **out, const char *spelling)

@@ -20,6 +20,11 @@ void hwnas_link_free(hwnas_link *link); /* accepts NULL */
 /* The device's name alone names no runner: `ssh`, `runner`. */
 bool hwnas_link_needs_argument(const char *spelling);
 
+/* Whether what starts runners of this kind is here: ssh, or Python; whatever their argument. */
+HWNAS_CHECKED hwnas_status hwnas_link_check_program(const char *spelling);
+/* What to do where the program that starts the runner is not here; NULL: nothing is known. */
+const char *hwnas_link_program_hint(const hwnas_link *link);
+
 /* The runner is a child that `hwnas` starts from its own program, on cores chosen here. */
 bool hwnas_link_is_own(const hwnas_link *link);
 /* The runner is on another machine. */

@@ -16,10 +16,10 @@ static void note_trouble(hwnas_device_survey *f)
 static void ask_runner(hwnas_device_survey *f)
 {
     hwnas_runner *runner = NULL;
-    if (hwnas_link_needs_argument(f->spelling))
-        return;
-    f->works = hwnas_runner_open(&runner, f->spelling, 0) == HWNAS_OK &&
-               hwnas_runner_describe(&f->info, runner) == HWNAS_OK;
+    f->works = hwnas_link_check_program(f->spelling) == HWNAS_OK &&
+               (hwnas_link_needs_argument(f->spelling) ||
+                (hwnas_runner_open(&runner, f->spelling, 0) == HWNAS_OK &&
+                 hwnas_runner_describe(&f->info, runner) == HWNAS_OK));
     if (!f->works)
         note_trouble(f);
     hwnas_runner_close(runner);

@@ -15,9 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 static const double GRACE = 2;                 /* seconds between SIGTERM and SIGKILL */
 enum { BUSY_TRIES = 100, KILL_ROUNDS = 1000 }; /* of 20 and 5 ms */
@@ -279,21 +277,4 @@ bool hwnas_supervised_has_ended(int *wait_status, hwnas_supervised *s)
     close_fd(&s->report);
     reap(s->supervisor);
     return true;
-}
-
-char *hwnas_program_find(const char *name)
-{
-    if (strchr(name, '/'))
-        return hwnas_file_exists(name) && !access(name, X_OK) ? hwnas_strdup(name) : NULL;
-    char *path = hwnas_strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin"), *rest = path;
-    char *found = NULL;
-    for (char *folder; !found && (folder = strsep(&rest, ":"));) {
-        found = hwnas_printf("%s/%s", *folder ? folder : ".", name);
-        if (access(found, X_OK) || !hwnas_file_exists(found)) {
-            free(found);
-            found = NULL;
-        }
-    }
-    free(path);
-    return found;
 }

@@ -31,8 +31,4 @@ void hwnas_supervised_stop(hwnas_supervised *s);
 /* True when the program and all that it started have ended; then `s` is done with. */
 bool hwnas_supervised_has_ended(int *wait_status, hwnas_supervised *s);
 
-/* The file that a name stands for, there or in $PATH; yours to free(); NULL: none that may be
- * run. */
-char *hwnas_program_find(const char *name);
-
 #endif

@@ -203,6 +203,25 @@ END
     is out "[r['threads'] for r in d['devices'][0]['rooflines']][0] == 1"
 }
 
+@test "devices: each kind that docs/devices.md has, and what it lacks" {
+    local named
+    named=$(awk -F'|' '/^\| device / { is_table = 1 } !/^\|/ { if (is_table) exit } is_table { print $2 }' "$HWNAS_SRC/docs/devices.md" |
+        grep -o '`[^`]*`' | sed 's/[`]//g; s/:.*//' | sort -u | tr '\n' ' ')
+    HWNAS_SSH=/no/such/ssh HWNAS_TORCH_PYTHON=/no/such/python HWNAS_ORT_LIBRARY=/no/such/library.so ends 0 devices --json
+    [ "$(json out "' '.join(sorted(x['name'] for x in d['devices']))") " = "$named" ]
+    is out "all(x['works'] or x['lacks'] for x in d['devices'])"
+    is out "[x['works'] for x in d['devices'] if x['name'] in ('ort', 'torch', 'ssh')] == [False] * 3"
+    is out "[n for n, word in (('ssh', 'openssh-client'), ('torch', 'python3-torch'), ('ort', 'onnxruntime'))
+        if word not in {x['name']: x['lacks'].lower() for x in d['devices'] if x['lacks']}[n]] == []"
+    # ssh is looked for as the shell does, and no machine is called.
+    mkdir bin
+    printf '#!/bin/sh\ntouch called\n' >bin/ssh
+    chmod +x bin/ssh
+    PATH=$PWD/bin:$PATH ends 0 devices --json
+    is out "[(x['works'], x['lacks']) for x in d['devices'] if x['name'] == 'ssh'] == [(True, None)]"
+    [ ! -e called ]
+}
+
 # harmless FILE: nothing in it but text: no escape, no other control character of 7 or 8 bits.
 harmless() {
     /usr/bin/python3 - "$1" <<'END'

@@ -462,6 +462,7 @@ END
     HWNAS_SSH=$PWD/nobody refuses 1 "cannot reach 'board'" devices ssh:board
     says err "Connection refused"
     HWNAS_SSH=/no/such/ssh refuses 1 "cannot start the runner '/no/such/ssh'" devices ssh:board
+    says err "openssh-client"
 }
 
 # pack FILE PROGRAM: a runner as scripts/build-runner packs one, whose program is that one.

@@ -42,7 +42,7 @@ needs_torch() {
     HWNAS_TORCH_PYTHON=$PWD/bare ends 1 profile mnist_mlp --device torch
     says out "has no PyTorch"
     HWNAS_TORCH_PYTHON=$PWD/bare refuses 1 "has no PyTorch*HWNAS_TORCH_PYTHON" devices torch
-    HWNAS_TORCH_PYTHON=/no/such/python refuses 1 "cannot start the runner '/no/such/python'" devices torch
+    HWNAS_TORCH_PYTHON=/no/such/python refuses 1 "cannot start the runner '/no/such/python'*python3-torch" devices torch
     needs_torch
     refuses 1 "torch does not run networks 'faster'*torch:compiled" devices torch:faster
     ends 0 devices torch:compiled --json
