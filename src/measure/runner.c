@@ -208,9 +208,11 @@ static hwnas_status receive_frame(char **out, hwnas_wire_frame *frame, hwnas_run
     return status;
 }
 
-/* What the answer says of itself: the child's own failure becomes ours. */
-static hwnas_status read_verdict(const json_t *answer)
+/* What the answer says of itself: the child's own failure becomes ours. What is lacking as it is
+ * started is lacking where it is. */
+static hwnas_status read_verdict(const hwnas_runner *r, const json_t *answer)
 {
+    const bool is_there = r->is_starting && hwnas_link_is_far(r->link);
     const char *name = json_string_value(json_object_get(answer, "status"));
     const char *message = json_string_value(json_object_get(answer, "message"));
     const char *hint = json_string_value(json_object_get(answer, "hint"));
@@ -219,7 +221,9 @@ static hwnas_status read_verdict(const json_t *answer)
         return hwnas_runner_protocol_error();
     if (status == HWNAS_OK)
         return HWNAS_OK;
-    hwnas_fail(status, NULL, "%s", message && *message ? message : "the runner does not say why");
+    hwnas_fail(status, NULL, "%s%s%s%s", is_there ? "on '" : "",
+               is_there ? hwnas_link_where(r->link) : "", is_there ? "': " : "",
+               message && *message ? message : "the runner does not say why");
     return hint && *hint ? hwnas_hint(status, "%s", hint) : status;
 }
 
@@ -268,7 +272,7 @@ static hwnas_status receive_answer(json_t **out, hwnas_runner *r, double timeout
         if (frame.type == HWNAS_FRAME_ANSWER) {
             json_t *answer = json_loadb(text, frame.length, 0, NULL);
             free(text);
-            hwnas_status status = read_verdict(answer);
+            hwnas_status status = read_verdict(r, answer);
             if (status == HWNAS_OK)
                 *out = answer;
             else

@@ -113,7 +113,8 @@ static void list_torch(char **words, const hwnas_link *link)
 static hwnas_status read_ssh(hwnas_link *out, const char *argument)
 {
     const size_t n = strcspn(argument, "/");
-    if (!n || *argument == '-' || argument[strcspn(argument, " \t\n'\"\\;|&<>$`")])
+    if (!n || *argument == '-' || *argument == '@' || argument[n - 1] == '@' ||
+        argument[strcspn(argument, " \t\n'\"\\;|&<>$`")])
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "'ssh:%s' names no machine", argument),
             "write ssh:HOST or ssh:USER@HOST, with a device ssh:HOST/ort (docs/devices.md)");

@@ -159,6 +159,20 @@ END
     on "$STILL" refuses 2 "" search job.yaml --study each.db --resume
 }
 
+@test "two machines in a list are two devices, each with a name" {
+    on "$STILL" ends 0 "${SEARCH[@]}" --devices '["ssh:twin/null", "ssh:third/null", "null"]' --trials 4 --study two.db
+    is out "sorted(d['devices']) == ['null', 'ssh-third-null', 'ssh-twin-null']"
+    is out "d['front'] and all('latency.p50 on ' + n in t['objectives'] for t in d['front'] for n in d['devices'])"
+    on "$STILL" refuses 2 "two devices are called 'ssh-twin-null'" \
+        "${SEARCH[@]}" --devices '["ssh:twin/null", "ssh:twin/null"]' --trials 4 --study x.db
+    refuses 2 "devices must be a list*write \[cpu, ort\]" "${SEARCH[@]}" --devices cpu,ort --trials 4 --study x.db
+    refuses 2 "is not a name of a device*devices: \[cpu, ort\]" "${SEARCH[@]}" --device cpu,ort --trials 4 --study x.db
+}
+
+@test "what is lacking on the other machine is said of that machine" {
+    on "$HWNAS" refuses 2 "on 'board': there is no device 'npu'" devices ssh:board/npu
+}
+
 # values FILE.db: each trial with its values.
 values() {
     /usr/bin/python3 -c 'import sqlite3, sys
@@ -523,7 +537,7 @@ END
 
 @test "what ssh would take for an option is no machine" {
     local name
-    for name in "" -oProxyCommand=true "a b" 'a;b' /null; do
+    for name in "" -oProxyCommand=true "a b" 'a;b' /null user@ user@/null @board; do
         refuses 2 "names no machine" devices "ssh:$name"
     done
 }
