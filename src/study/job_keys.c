@@ -69,14 +69,18 @@ static hwnas_status read_positive(double *out, const hwnas_yaml *node, const cha
 
 /* ---- Devices and how they measure ---- */
 
+static const char name_letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
 static hwnas_status check_name(const hwnas_job *job, const char *name, const hwnas_place *place)
 {
-    static const char letters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    if (name[strspn(name, letters)] || strlen(name) > 31)
-        return hwnas_fail(
-            HWNAS_E_INPUT, place,
-            "'%.60s' is not a name of a device: up to 31 letters, digits, '-', '_', '.'", name);
+    if (name[strspn(name, name_letters)] || strlen(name) > 31)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, place,
+                       "'%.60s' is not a name of a device: up to 31 letters, digits, '-', '_', '.'",
+                       name),
+            strchr(name, ',') ? "several devices are a list: devices: [cpu, ort]"
+                              : "write {name: ..., device: ...}");
     for (int i = 0; i < job->goals.devices.n; i++)
         if (!strcmp(job->goals.devices.rows[i].name, name))
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "two devices are called '%s'", name),
@@ -104,8 +108,33 @@ static hwnas_status read_value(int *out, const hwnas_yaml *node, const hwnas_set
     return HWNAS_OK;
 }
 
-/* One device: its spelling, or a mapping with more. */
-static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node)
+/* The spelling of a device in a list; NULL: there is none. */
+static const char *spelling_of(const hwnas_yaml *node)
+{
+    const hwnas_yaml *spelling =
+        node->kind == HWNAS_YAML_MAPPING ? hwnas_yaml_get(node, "device") : node;
+    return spelling && spelling->kind == HWNAS_YAML_SCALAR ? spelling->text : NULL;
+}
+
+/* The kind of the device; where the list has several of one kind all of the spelling, with '-' for
+ * what no name has: `ssh:pi1` is ssh-pi1. */
+static const char *name_device(hwnas_job *job, const char *spelling, const hwnas_yaml *list)
+{
+    const size_t n = strcspn(spelling, ":");
+    int n_of_kind = 0;
+    for (size_t i = 0; list && i < list->n; i++) {
+        const char *other = spelling_of(list->items[i]);
+        n_of_kind += other && strcspn(other, ":") == n && !strncmp(other, spelling, n);
+    }
+    char *name = hwnas_arena_string(job->arena, spelling, n_of_kind > 1 ? strlen(spelling) : n);
+    for (char *c = name; *c; c++)
+        if (n_of_kind > 1 && !strchr(name_letters, *c))
+            *c = '-';
+    return name;
+}
+
+/* One device: its spelling, or a mapping with more. `list`: NULL, or where it is one of several. */
+static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node, const hwnas_yaml *list)
 {
     static const char *const keys[] = {"name",  "device", "threads", "batch",
                                        "dtype", "price",  NULL};
@@ -135,8 +164,7 @@ static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node)
     TRY(hwnas_yaml_text(&device.spelling, spelling, "device"));
     device.place = spelling->place;
     if (!device.name)
-        device.name =
-            hwnas_arena_string(job->arena, device.spelling, strcspn(device.spelling, ":"));
+        device.name = name_device(job, device.spelling, list);
     TRY(check_name(job, device.name, &device.place));
     device.spelling = resolve(job, node, device.spelling);
     job->goals.devices.rows[job->goals.devices.n++] = device;
@@ -146,12 +174,14 @@ static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node)
 static hwnas_status read_device(hwnas_job *job, const hwnas_yaml *node)
 {
     job->goals.devices.n = 0;
-    return read_one_device(job, node);
+    return read_one_device(job, node, NULL);
 }
 
 static hwnas_status read_devices(hwnas_job *job, const hwnas_yaml *node)
 {
-    TRY(hwnas_yaml_expect(node, HWNAS_YAML_SEQUENCE, "devices"));
+    hwnas_status status = hwnas_yaml_expect(node, HWNAS_YAML_SEQUENCE, "devices");
+    if (status != HWNAS_OK)
+        return hwnas_hint(status, "write [cpu, ort], also for one");
     if (job->goals.devices.n && !strcmp(job->goals.devices.rows[0].place.file, node->place.file))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "both device and devices"),
                           "put all of them into devices");
@@ -159,7 +189,7 @@ static hwnas_status read_devices(hwnas_job *job, const hwnas_yaml *node)
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "the list of devices is empty");
     job->goals.devices.n = 0;
     for (size_t i = 0; i < node->n; i++)
-        TRY(read_one_device(job, node->items[i]));
+        TRY(read_one_device(job, node->items[i], node));
     return HWNAS_OK;
 }
 
