@@ -109,7 +109,10 @@ static void list_torch(char **words, const hwnas_link *link)
 
 /* ---- hwnas on another machine ---- */
 
-/* HOST, or HOST/DEVICE. What ssh would take for an option is refused. */
+static const kind *find_kind(const char *spelling);
+
+/* HOST, or HOST/DEVICE. What ssh would take for an option is refused, and what is elsewhere again.
+ */
 static hwnas_status read_ssh(hwnas_link *out, const char *argument)
 {
     const size_t n = strcspn(argument, "/");
@@ -123,8 +126,14 @@ static hwnas_status read_ssh(hwnas_link *out, const char *argument)
                                      "'ssh:%s' names several boards, which only a search takes",
                                      argument),
                           "name one of them");
+    const char *device = argument[n] && argument[n + 1] ? argument + n + 1 : "cpu";
+    if (find_kind(device)->name)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                     "behind ssh hwnas runs its own devices alone, not '%s'",
+                                     device),
+                          "write ssh:%.*s, or ssh:%.*s/ort", (int)n, argument, (int)n, argument);
     out->where = hwnas_printf("%.*s", (int)n, argument);
-    out->device = hwnas_strdup(argument[n] && argument[n + 1] ? argument + n + 1 : "cpu");
+    out->device = hwnas_strdup(device);
     return HWNAS_OK;
 }
 

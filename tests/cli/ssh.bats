@@ -171,6 +171,9 @@ END
 
 @test "what is lacking on the other machine is said of that machine" {
     on "$HWNAS" refuses 2 "on 'board': there is no device 'npu'" devices ssh:board/npu
+    # What is started by another program is no device of the hwnas there.
+    refuses 2 "behind ssh hwnas runs its own devices alone, not 'torch'*ssh:board/ort" devices ssh:board/torch
+    refuses 2 "not 'ssh:board'" devices ssh:board/ssh:board
 }
 
 # values FILE.db: each trial with its values.
