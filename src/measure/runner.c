@@ -163,20 +163,11 @@ static hwnas_status receive_all(hwnas_runner *r, void *out, size_t n, double tim
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_runner_protocol_error(void)
-{
-    hwnas_status status =
-        hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner wrote something that is not an answer");
-    return hwnas_hint(status,
-                      "$HWNAS_RUNNER must name the same version of hwnas; or a library wrote "
-                      "over memory");
-}
-
 /* What came is no frame. At the beginning it is often what a shell or another program prints. */
 static hwnas_status not_a_runner(const hwnas_runner *r)
 {
     if (hwnas_link_is_own(r->link))
-        return hwnas_runner_protocol_error();
+        return hwnas_runner_protocol_error(r, "no frame");
     hwnas_status status = hwnas_fail(
         hwnas_link_is_far(r->link) && r->is_starting ? HWNAS_E_LIBRARY : HWNAS_E_CRASHED, NULL,
         "'%s' wrote something that is no frame of a runner", hwnas_link_where(r->link));
@@ -218,7 +209,10 @@ static hwnas_status read_verdict(const hwnas_runner *r, const json_t *answer)
     const char *hint = json_string_value(json_object_get(answer, "hint"));
     hwnas_status status = name ? hwnas_status_from_name(name) : HWNAS_N_STATUS;
     if (status == HWNAS_N_STATUS)
-        return hwnas_runner_protocol_error();
+        return hwnas_runner_protocol_error(r, !json_is_object(answer)
+                                                  ? "an ANSWER that is no JSON object"
+                                              : name ? "an ANSWER with an unknown status"
+                                                     : "an ANSWER without status");
     if (status == HWNAS_OK)
         return HWNAS_OK;
     hwnas_fail(status, NULL, "%s%s%s%s", is_there ? "on '" : "",
@@ -252,7 +246,8 @@ static hwnas_status take_samples(hwnas_runner *r, const char *text, size_t lengt
     const bool is_good = hwnas_streamed_add(&r->samples, frame);
     json_decref(frame);
     if (!is_good)
-        return hwnas_runner_protocol_error();
+        return hwnas_runner_protocol_error(r,
+                                           "SAMPLES without `seconds`, a list of numbers above 0");
     return hwnas_streamed_is_enough(&r->samples, o)
                ? send_frame(r, HWNAS_FRAME_STOP, "", 0, timeout, o)
                : HWNAS_OK;
@@ -340,7 +335,8 @@ static hwnas_status read_hello(hwnas_runner *r, const json_t *info)
 {
     hwnas_hello h;
     if (!hwnas_wire_read_hello(&h, info))
-        return hwnas_runner_protocol_error();
+        return hwnas_runner_protocol_error(
+            r, "an ANSWER to OPEN whose `info` lacks a `name`, or has wrong members");
     if (h.protocol != HWNAS_PROTOCOL)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,

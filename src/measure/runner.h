@@ -98,8 +98,9 @@ HWNAS_CHECKED hwnas_status hwnas_runner_write(void **onnx, size_t *length,
 bool hwnas_runner_is_far(const hwnas_runner *runner);
 /* Whether networks can take turns there; a runner that has not been started yet cannot. */
 bool hwnas_runner_can_race(const hwnas_runner *runner);
-/* The status of an answer that is none. */
-HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(void);
+/* The status of an answer that is none; `what` the runner wrote, for who wrote the runner. */
+HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(const hwnas_runner *runner,
+                                                       const char *what);
 /* Ends the child at once; keeps the failure that is recorded. */
 void hwnas_runner_stop(hwnas_runner *runner);
 

@@ -298,3 +298,14 @@ hwnas_status hwnas_runner_classify_exit(hwnas_runner *r)
     return hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner ended with status %d while %s%s%s",
                       WEXITSTATUS(wait_status), r->phase, colon, line);
 }
+
+hwnas_status hwnas_runner_protocol_error(const hwnas_runner *r, const char *what)
+{
+    if (hwnas_link_is_own(r->link))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_CRASHED, NULL, "the runner wrote something that is not an answer"),
+            "$HWNAS_RUNNER must name the same version of hwnas; or a library wrote over memory");
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_CRASHED, NULL, "'%.200s' wrote %s", hwnas_link_where(r->link), what),
+        "docs/runner-protocol.md says what it is to write");
+}

@@ -41,7 +41,7 @@ static hwnas_status take_steps(hwnas_step_times *out, const hwnas_runner *runner
     TRY(hwnas_exec_form(&form, graph, options));
     const bool is_good = hwnas_wire_read_steps(out, list, form);
     hwnas_graph_free(form);
-    return is_good ? HWNAS_OK : hwnas_runner_protocol_error();
+    return is_good ? HWNAS_OK : hwnas_runner_protocol_error(runner, "`steps` that are none");
 }
 
 /* A failure under another name. */
@@ -131,7 +131,8 @@ static hwnas_status measure_once(hwnas_measurement *out, hwnas_step_times *steps
     const json_t *measurement = json_object_get(answer, "measurement");
     if (!hwnas_wire_read_measurement(&m, measurement) &&
         !hwnas_streamed_conclude(&m, &runner->samples, answer, options))
-        TRY_OUT(hwnas_runner_protocol_error());
+        TRY_OUT(hwnas_runner_protocol_error(
+            runner, "an ANSWER with neither SAMPLES before it nor a whole `measurement`"));
     if (steps)
         TRY_OUT(take_steps(steps, runner, graph, json_object_get(measurement, "steps"), with_steps,
                            &options->exec));

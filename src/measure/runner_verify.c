@@ -29,7 +29,7 @@ static hwnas_status verify_once(hwnas_verified *out, hwnas_runner *runner, const
     if (status == HWNAS_OK)
         status = hwnas_runner_receive(&answer, runner, options);
     if (status == HWNAS_OK && !hwnas_wire_read_verified(&v, json_object_get(answer, "verified")))
-        status = hwnas_runner_protocol_error();
+        status = hwnas_runner_protocol_error(runner, "an ANSWER without `verified`");
     json_decref(answer);
     if (status == HWNAS_OK)
         *out = v;

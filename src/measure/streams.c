@@ -125,7 +125,7 @@ static hwnas_status run_window(hwnas_window *windows, const hwnas_streams *s, do
         json_t *answer;
         TRY_OUT(hwnas_runner_receive(&answer, s->runners[i], options));
         if (!hwnas_wire_read_window(&windows[i], json_object_get(answer, "window")))
-            status = hwnas_runner_protocol_error();
+            status = hwnas_runner_protocol_error(s->runners[i], "an ANSWER without `window`");
         json_decref(answer);
         TRY_OUT(status);
     }

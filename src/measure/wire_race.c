@@ -80,10 +80,10 @@ static hwnas_status race_once(hwnas_race *out, hwnas_runner *runner,
     if (status == HWNAS_OK)
         status = hwnas_runner_receive(&answer, runner, options);
     if (status == HWNAS_OK && !hwnas_wire_read_race(&race, json_object_get(answer, "race")))
-        status = hwnas_runner_protocol_error();
+        status = hwnas_runner_protocol_error(runner, "an ANSWER without a `race` of all networks");
     if (status == HWNAS_OK && race.n != n) {
         hwnas_race_done(&race);
-        status = hwnas_runner_protocol_error();
+        status = hwnas_runner_protocol_error(runner, "an ANSWER without a `race` of all networks");
     }
     json_decref(answer);
     if (status == HWNAS_OK) {

@@ -104,6 +104,56 @@ exec '$STILL' runner serve" >serve
     says out "died of SIGSEGV while starting"
 }
 
+@test "a runner that breaks the protocol: what it wrote is said, for who wrote it" {
+    local how what
+    cat >broken.py <<'END'
+import json, struct, sys
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+
+def read():
+    head = source.read(16)
+    if len(head) < 16:
+        sys.exit()
+    kind, length = struct.unpack("<4sIQ", head)[1:]
+    source.read(length)
+    return kind
+
+def write(kind, value):
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    sink.write(struct.pack("<4sIQ", b"hwn1", kind, len(text)) + text)
+    sink.flush()
+
+how = sys.argv[1]
+read()
+info = {"protocol": 1, "name": "x" * (500 if how == "long" else 1)}
+if how == "nameless":
+    del info["name"]
+write(5, b"ok" if how == "text" else {"status": "ok", "info": info})
+while True:
+    if read() != 3:
+        continue
+    seconds = {"negative": [-1e-3], "words": ["1 ms"], "nothing": []}.get(how)
+    if seconds is not None:
+        write(7, {"seconds": seconds})
+    write(5, {"great": {"status": "great"}, "silent": {}}.get(how, {"status": "ok"}))
+END
+    while read -r how what; do
+        ends 1 profile mnist_mlp --device "runner:/usr/bin/python3 broken.py $how"
+        says out "'/usr/bin/python3 broken.py $how' wrote $what"
+        says err "docs/runner-protocol.md"
+    done <<END
+text an ANSWER that is no JSON object
+nameless an ANSWER to OPEN whose \`info\` lacks a \`name\`
+long an ANSWER to OPEN whose \`info\` lacks a \`name\`, or has wrong members
+negative SAMPLES without \`seconds\`, a list of numbers above 0
+words SAMPLES without \`seconds\`
+nothing SAMPLES without \`seconds\`
+great an ANSWER with an unknown status
+silent an ANSWER without status
+none an ANSWER with neither SAMPLES before it
+END
+}
+
 @test "a runner of another version of the protocol: one clear message" {
     cat >old.py <<'END'
 import json, struct, sys
