@@ -147,10 +147,12 @@ typedef enum hwnas_precision {
     HWNAS_BF16,
     HWNAS_F16,
     HWNAS_S8, /* quantised: 8-bit integers, ranges from calibration */
+    HWNAS_W8, /* fp32, with the weights of products as 8-bit integers, */
+    HWNAS_W4, /* or 4-bit ones, 64 of which share a scale: for products with few vectors */
     HWNAS_N_PRECISIONS
 } hwnas_precision;
 
-/* "f32", "tf32", "bf16", "f16", "s8". Static. */
+/* "f32", "tf32", "bf16", "f16", "s8", "w8", "w4". Static. */
 HWNAS_API const char *hwnas_precision_name(hwnas_precision precision);
 /* HWNAS_E_INPUT with the known names for another one. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
@@ -159,7 +161,8 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, 
 
 typedef struct hwnas_export_options {
     size_t size;
-    hwnas_precision precision; /* an ONNX file has HWNAS_S8 as QDQ nodes; others are F32 */
+    hwnas_precision precision; /* an ONNX file has HWNAS_S8 as QDQ nodes, HWNAS_W8 and HWNAS_W4 as
+                                  MatMulNBits of ONNX Runtime; others are F32 */
     bool is_folded;            /* ONNX: without batch norms and dead branches */
     bool as_measured;          /* of a trial, in its precision where a file can have it */
     /* (optional) Gets what the user should know of the file, as a sentence; yours. NULL: nothing.

@@ -193,7 +193,7 @@ const char *hwnas_device_list(size_t i, const char **help)
 
 static const char *const precision_names[HWNAS_N_PRECISIONS + 1] = {
     [HWNAS_F32] = "f32", [HWNAS_TF32] = "tf32", [HWNAS_BF16] = "bf16",
-    [HWNAS_F16] = "f16", [HWNAS_S8] = "s8",
+    [HWNAS_F16] = "f16", [HWNAS_S8] = "s8",     [HWNAS_W8] = "w8",     [HWNAS_W4] = "w4",
 };
 
 const char *hwnas_precision_name(hwnas_precision precision)
@@ -208,6 +208,11 @@ char *hwnas_precision_names(unsigned set)
         if (set & (1U << i))
             hwnas_str_addf(&out, "%s%s", out.n ? ", " : "", precision_names[i]);
     return out.s ? out.s : hwnas_printf("none");
+}
+
+int hwnas_precision_weight_bits(hwnas_precision precision)
+{
+    return precision == HWNAS_W8 ? 8 : precision == HWNAS_W4 ? 4 : 0;
 }
 
 hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)

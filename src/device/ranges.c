@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "graph/op.h"
+#include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
 
 enum { RANDOM_SAMPLES = 4 };
@@ -147,5 +148,29 @@ hwnas_status hwnas_device_quantize(hwnas_graph **out, int **origin, hwnas_device
                                  hwnas_device_weight_bits(device)));
 out:
     free(ranges);
+    return status;
+}
+
+static hwnas_status show(hwnas_graph **out, int **origin, hwnas_device *device,
+                         const hwnas_graph *graph, const hwnas_exec_options *options)
+{
+    const int bits = hwnas_precision_weight_bits(options->precision);
+    if (bits)
+        return hwnas_graph_pack_weights(out, origin, graph, bits);
+    if (options->precision != HWNAS_S8)
+        return HWNAS_OK;
+    if (device->ops->quantize)
+        return device->ops->quantize(out, origin, device, graph, options);
+    return hwnas_device_quantize(out, origin, device, graph, options, HWNAS_QUANTIZE_FUSED);
+}
+
+hwnas_status hwnas_device_show_precision(hwnas_graph **out, hwnas_device *device,
+                                         const hwnas_graph *graph,
+                                         const hwnas_exec_options *options)
+{
+    int *origin = NULL;
+    *out = NULL;
+    const hwnas_status status = show(out, &origin, device, graph, options);
+    free(origin);
     return status;
 }

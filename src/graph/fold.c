@@ -75,40 +75,6 @@ static bool is_constant(const rewrite *r, const hwnas_node *node)
     return true;
 }
 
-/* The values of a weight of either graph; yours to free(). */
-static hwnas_status values_of(float **out, const rewrite *r, int tensor)
-{
-    const int place = r->place[tensor];
-    const hwnas_tensor *weight = place >= 0 ? &r->to->tensors[place] : &r->from->tensors[tensor];
-    void *values = NULL;
-    TRY(hwnas_try_alloc(&values, (size_t)hwnas_tensor_bytes(weight), weight->name));
-    hwnas_tensor_fill(weight, values);
-    *out = values;
-    return HWNAS_OK;
-}
-
-/* Makes the output of a node that reads weights alone a weight. */
-static hwnas_status fold_constant(rewrite *r, const hwnas_node *node)
-{
-    hwnas_status status = HWNAS_OK;
-    const hwnas_tensor *output = hwnas_node_output(r->from, node);
-    float *inputs[HWNAS_MAX_NODE_INPUTS] = {NULL};
-    for (int i = 0; i < node->n_inputs; i++)
-        TRY_OUT(values_of(&inputs[i], r, node->inputs[i]));
-    int place;
-    TRY_OUT(hwnas_graph_add_weight(&place, r->to, output->name, output->rank, output->dims,
-                                   HWNAS_INIT_ZERO, false));
-    hwnas_tensor *folded = &r->to->tensors[place];
-    float *values = hwnas_arena_alloc(r->to->arena, (size_t)hwnas_tensor_bytes(folded));
-    node->op->compute(r->from, node, (const float *const *)inputs, values);
-    folded->data = values;
-    r->place[node->output] = place;
-out:
-    for (int i = 0; i < node->n_inputs; i++)
-        free(inputs[i]);
-    return status;
-}
-
 static bool all_weights(const hwnas_graph *graph, const hwnas_node *node)
 {
     for (int i = node->n_data_inputs; i < node->n_inputs; i++)
@@ -165,7 +131,7 @@ static hwnas_status fold_nodes(rewrite *r)
         else if (node->op->id == HWNAS_OP_DROPOUT)
             TRY_OUT(take_place(r, node->output, node->inputs[0]));
         else if (is_constant(r, node))
-            TRY_OUT(fold_constant(r, node));
+            TRY_OUT(hwnas_rewrite_fold(r, node));
         else if (norm)
             TRY_OUT(fold_conv(r, node, norm));
         else

@@ -22,6 +22,7 @@ typedef struct hwnas_attr_row {
     double low, high;  /* range, both included */
     const char *onnx;  /* ONNX attribute; NULL: known from the weights (e.g. output channels) */
     const char *help;
+    bool onnx_is_rare; /* written only where it is not the fallback: older readers do not know it */
     int onnx_input; /* when ONNX takes the value as a constant input: which one, after all data and
                        weights, in the order of the rows; 0: an attribute */
     const double *onnx_fallback; /* NUMBER: ONNX's default where it is another; NULL: `fallback` */

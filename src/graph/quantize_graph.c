@@ -264,13 +264,13 @@ static hwnas_status quantize(hwnas_rewrite *r, int tensor)
     const hwnas_range range = range_of(q, r->from, tensor);
     const bytes_form with = bytes_for(&range, q->form);
     const char *name = r->from->tensors[tensor].name;
-    const hwnas_attr axis = {.is_set = true, .n = 1};
+    const hwnas_attr attrs[] = {hwnas_attr_int(0), {0}};
     q->scale_value[tensor] = with.scale;
     TRY(add_scales(&q->scale[tensor], &q->zero[tensor], r, name, 1, &with.scale, with.zero,
                    with.dtype));
     const int inputs[] = {r->place[tensor], q->scale[tensor], q->zero[tensor]};
     return hwnas_graph_add_node(&q->bytes[tensor], r->to, hwnas_ops[HWNAS_OP_QUANTIZE_LINEAR],
-                                hwnas_arena_printf(r->to->arena, "%s/quantize", name), &axis, 3,
+                                hwnas_arena_printf(r->to->arena, "%s/quantize", name), attrs, 3,
                                 inputs, false);
 }
 
@@ -278,11 +278,11 @@ static hwnas_status reverse(int *out, hwnas_rewrite *r, const char *name, int64_
                             int scale, int zero)
 {
     quantizer *q = r->context;
-    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
+    const hwnas_attr attrs[] = {hwnas_attr_int(axis), {0}};
     const int inputs[] = {bytes, scale, zero};
     return hwnas_graph_add_node(
         out, r->to, hwnas_ops[HWNAS_OP_DEQUANTIZE_LINEAR],
-        hwnas_arena_printf(r->to->arena, "%s/dequantize_%zu", name, q->n_reverses++), &attr, 3,
+        hwnas_arena_printf(r->to->arena, "%s/dequantize_%zu", name, q->n_reverses++), attrs, 3,
         inputs, false);
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "graph/op.h"
+#include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
 
 bool hwnas_graph_is_quantized(const hwnas_graph *graph)
@@ -38,7 +39,8 @@ float hwnas_graph_largest_byte(const hwnas_graph *graph)
 {
     float largest = 0;
     for (size_t n = 0; n < graph->n_nodes; n++) {
-        if (!hwnas_dequantizes_kernel(graph, &graph->nodes[n]))
+        if (!hwnas_dequantizes_kernel(graph, &graph->nodes[n]) ||
+            hwnas_is_packed_kernel(graph, &graph->nodes[n]))
             continue;
         const hwnas_tensor *kernel = hwnas_node_input(graph, &graph->nodes[n], 0);
         for (int64_t i = 0; kernel->data && i < hwnas_tensor_count(kernel); i++)

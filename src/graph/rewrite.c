@@ -48,6 +48,39 @@ hwnas_status hwnas_rewrite_copy_node(hwnas_rewrite *r, const hwnas_node *node)
     return hwnas_rewrite_add_node(r, node, node->n_inputs, inputs, node->output);
 }
 
+/* The values of a weight of either graph; yours to free(). */
+static hwnas_status values_of(float **out, const hwnas_rewrite *r, int tensor)
+{
+    const int place = r->place[tensor];
+    const hwnas_tensor *weight = place >= 0 ? &r->to->tensors[place] : &r->from->tensors[tensor];
+    void *values = NULL;
+    TRY(hwnas_try_alloc(&values, (size_t)hwnas_tensor_bytes(weight), weight->name));
+    hwnas_tensor_fill(weight, values);
+    *out = values;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_rewrite_fold(hwnas_rewrite *r, const hwnas_node *node)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_tensor *output = hwnas_node_output(r->from, node);
+    float *inputs[HWNAS_MAX_NODE_INPUTS] = {NULL};
+    for (int i = 0; i < node->n_inputs; i++)
+        TRY_OUT(values_of(&inputs[i], r, node->inputs[i]));
+    int place;
+    TRY_OUT(hwnas_graph_add_weight(&place, r->to, output->name, output->rank, output->dims,
+                                   HWNAS_INIT_ZERO, false));
+    hwnas_tensor *folded = &r->to->tensors[place];
+    float *values = hwnas_arena_alloc(r->to->arena, (size_t)hwnas_tensor_bytes(folded));
+    node->op->compute(r->from, node, (const float *const *)inputs, values);
+    folded->data = values;
+    r->place[node->output] = place;
+out:
+    for (int i = 0; i < node->n_inputs; i++)
+        free(inputs[i]);
+    return status;
+}
+
 static hwnas_status copy_nodes(hwnas_rewrite *r)
 {
     for (size_t i = 0; i < r->from->n_nodes; i++)

@@ -31,6 +31,8 @@ HWNAS_CHECKED hwnas_status hwnas_rewrite_copy_node(hwnas_rewrite *r, const hwnas
 HWNAS_CHECKED hwnas_status hwnas_rewrite_add_node(hwnas_rewrite *r, const hwnas_node *node,
                                                   int n_inputs, const int *inputs, int output);
 
+/* Computes a node that reads weights alone; its output becomes a weight. */
+HWNAS_CHECKED hwnas_status hwnas_rewrite_fold(hwnas_rewrite *r, const hwnas_node *node);
 /* The new tensor gets the name of the one whose place it has; else it has its node's. */
 void hwnas_rewrite_keep_name(hwnas_rewrite *r, int tensor);
 

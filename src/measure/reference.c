@@ -51,7 +51,8 @@ static double rounding_of(hwnas_precision precision)
 {
     static const double units[HWNAS_N_PRECISIONS] = {
         [HWNAS_F32] = 0x1p-20, [HWNAS_TF32] = 0x1p-11, [HWNAS_BF16] = 0x1p-9,
-        [HWNAS_F16] = 0x1p-12, [HWNAS_S8] = 0x1p-20,
+        [HWNAS_F16] = 0x1p-12, [HWNAS_S8] = 0x1p-20,   [HWNAS_W8] = 0x1p-20,
+        [HWNAS_W4] = 0x1p-20,
     };
     return units[precision];
 }

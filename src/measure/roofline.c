@@ -210,6 +210,8 @@ hwnas_status hwnas_roofline_rough(hwnas_roofline *out, hwnas_runner *runner, con
 {
     hwnas_status status = HWNAS_OK;
     hwnas_device_info info;
+    if (hwnas_precision_weight_bits(precision))
+        precision = HWNAS_F32; /* in which it computes */
     TRY(hwnas_runner_describe(&info, runner));
     char *key = hwnas_roofline_key(device, &info, precision);
     char *rough_key = hwnas_printf("%s; rough", key);
@@ -229,6 +231,8 @@ hwnas_status hwnas_roofline_get(hwnas_roofline *out, hwnas_runner *runner, const
 {
     hwnas_status status = HWNAS_OK;
     hwnas_device_info info;
+    if (hwnas_precision_weight_bits(precision))
+        precision = HWNAS_F32; /* in which it computes */
     TRY(hwnas_runner_describe(&info, runner));
     char *key = hwnas_roofline_key(device, &info, precision);
     if (refresh || !hwnas_roofline_lookup(out, key)) {

@@ -67,8 +67,9 @@ static hwnas_status measure_at(hwnas_device_survey *f, int threads, bool refresh
     hwnas_runner *runner;
     TRY(hwnas_runner_open(&runner, f->spelling, threads));
     for (int p = 0; p < HWNAS_N_PRECISIONS && status == HWNAS_OK; p++) {
-        if (!(f->ops->precisions & (f->info.native | f->info.emulated) & 1U << p))
-            continue;
+        if (!(f->ops->precisions & (f->info.native | f->info.emulated) & 1U << p) ||
+            hwnas_precision_weight_bits((hwnas_precision)p))
+            continue; /* those compute in f32 */
         status = hwnas_roofline_get(&f->rooflines[f->n], runner, f->spelling, (hwnas_precision)p,
                                     refresh, options);
         f->n += status == HWNAS_OK;

@@ -14,7 +14,7 @@
  * lie between two. */
 static const double tolerances[HWNAS_N_PRECISIONS] = {
     [HWNAS_F32] = 1e-4, [HWNAS_TF32] = 0.01, [HWNAS_BF16] = 0.05,
-    [HWNAS_F16] = 0.01, [HWNAS_S8] = 0.05,
+    [HWNAS_F16] = 0.01, [HWNAS_S8] = 0.05,   [HWNAS_W8] = 1e-4, [HWNAS_W4] = 1e-4,
 };
 /* Networks that let errors grow from layer to layer get this many times what random rounding in
  * the reference does to their outputs. */
@@ -133,18 +133,14 @@ out:
     return status;
 }
 
-static hwnas_status quantize(hwnas_graph **out, hwnas_device *device, const hwnas_graph *graph,
+static hwnas_status show_precision(hwnas_graph **out, hwnas_device *device, const hwnas_graph *graph,
                              const hwnas_exec_options *options)
 {
     hwnas_status status;
     hwnas_graph *folded = NULL;
-    int *origin = NULL;
     TRY_OUT(hwnas_graph_fold(&folded, graph));
-    TRY_OUT(device->ops->quantize ? device->ops->quantize(out, &origin, device, folded, options)
-                                  : hwnas_device_quantize(out, &origin, device, folded, options,
-                                                          HWNAS_QUANTIZE_FUSED));
+    TRY_OUT(hwnas_device_show_precision(out, device, folded, options));
 out:
-    free(origin);
     hwnas_graph_free(folded);
     return status;
 }
@@ -155,8 +151,8 @@ hwnas_status hwnas_expected_open(hwnas_expected *out, hwnas_device *device,
 {
     *out = (hwnas_expected){.how = {.max_seconds = ref_seconds}};
     TRY(hwnas_buffers_open(&out->buffers, graph));
-    if (options->exec.precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph))
-        TRY(quantize(&out->quantized, device, graph, &options->exec));
+    if (!hwnas_graph_is_quantized(graph))
+        TRY(show_precision(&out->quantized, device, graph, &options->exec));
     if (out->quantized)
         graph = out->quantized;
     if (hwnas_reference_seconds(graph) <= ref_seconds) {

@@ -24,6 +24,9 @@ enum {
 /* The doc_string of a weight that training does not learn: a constant or a running statistic. */
 #define HWNAS_ONNX_NOT_LEARNED "not learned"
 
+/* The domain of ONNX Runtime's own operators. */
+#define HWNAS_ONNX_CONTRIB "com.microsoft"
+
 /* ONNX's number of a type. */
 extern const int32_t hwnas_onnx_types[HWNAS_N_DTYPES];
 

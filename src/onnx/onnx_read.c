@@ -139,7 +139,7 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
     if (!node->n_output || is_empty(node->op_type) ||
         (is_empty(node->output[0]) && !hwnas_onnx_may_lack_output(node)))
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no output", hwnas_onnx_describe(node).s);
-    bool is_standard = is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
+    const bool is_standard = hwnas_onnx_is_standard(node);
     if (is_standard && !strcmp(node->op_type, "Identity"))
         return read_identity(r, node);
     if (is_standard && !strcmp(node->op_type, "If"))
@@ -148,8 +148,7 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
         return HWNAS_OK;
     int output = HWNAS_ONNX_NOT_MADE;
     const char *type = strcmp(node->op_type, "Scatter") ? node->op_type : "ScatterElements";
-    if (is_standard)
-        TRY(hwnas_onnx_read_form(&output, r, node, hwnas_onnx_node_name(r, node)));
+    TRY(hwnas_onnx_read_form(&output, r, node, hwnas_onnx_node_name(r, node)));
     if (hwnas_onnx_is_nothing(r, node->output[0]))
         return HWNAS_OK;
     if (output != HWNAS_ONNX_NOT_MADE)

@@ -202,6 +202,7 @@ static hwnas_status read_dropout(int *out, hwnas_onnx_reader *r, const Onnx__Nod
 static const struct {
     const char *type;
     hwnas_onnx_form *read;
+    const char *domain; /* NULL: ONNX's own */
 } forms[] = {
     {"AveragePool", hwnas_onnx_read_pool},
     {"BitShift", hwnas_onnx_read_bit_shift},
@@ -234,6 +235,7 @@ static const struct {
     {"LpPool", hwnas_onnx_read_lp_pool},
     {"MatMul", hwnas_onnx_read_matmul},
     {"MatMulInteger", hwnas_onnx_read_matmul_integer},
+    {"MatMulNBits", hwnas_onnx_read_matmul_n_bits, HWNAS_ONNX_CONTRIB},
     {"Max", hwnas_onnx_read_variadic},
     {"MaxPool", hwnas_onnx_read_pool},
     {"Mean", hwnas_onnx_read_variadic},
@@ -275,8 +277,10 @@ static const struct {
 hwnas_status hwnas_onnx_read_form(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
+    const char *domain = hwnas_onnx_is_standard(node) ? "" : node->domain;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (!strcmp(forms[i].type, node->op_type))
+        if (!strcmp(forms[i].type, node->op_type) &&
+            !strcmp(forms[i].domain ? forms[i].domain : "", domain))
             return forms[i].read(out, r, node, name);
     return HWNAS_OK;
 }

@@ -9,17 +9,17 @@ typedef hwnas_onnx_builder builder;
 /* Floats of input `i`, with the scale and zero point that follow it. */
 static int dequantize(builder *b, size_t i, int64_t axis)
 {
-    const hwnas_attr attr = hwnas_attr_int(axis);
+    const hwnas_attr attrs[] = {hwnas_attr_int(axis), {0}};
     const int inputs[] = {hwnas_onnx_build_input(b, i), hwnas_onnx_build_input(b, i + 1),
                           hwnas_onnx_build_input(b, i + 2)};
-    return hwnas_onnx_make_n(b, HWNAS_OP_DEQUANTIZE_LINEAR, &attr, 3, inputs);
+    return hwnas_onnx_make_n(b, HWNAS_OP_DEQUANTIZE_LINEAR, attrs, 3, inputs);
 }
 
 static int quantize(builder *b, int x, size_t i)
 {
-    const hwnas_attr attr = hwnas_attr_int(0);
+    const hwnas_attr attrs[] = {hwnas_attr_int(0), {0}};
     const int inputs[] = {x, hwnas_onnx_build_input(b, i), hwnas_onnx_build_input(b, i + 1)};
-    return hwnas_onnx_make_n(b, HWNAS_OP_QUANTIZE_LINEAR, &attr, 3, inputs);
+    return hwnas_onnx_make_n(b, HWNAS_OP_QUANTIZE_LINEAR, attrs, 3, inputs);
 }
 
 hwnas_status hwnas_onnx_read_qlinear_matmul(int *out, hwnas_onnx_reader *r,
@@ -98,7 +98,7 @@ hwnas_status hwnas_onnx_read_conv_integer(int *out, hwnas_onnx_reader *r,
 hwnas_status hwnas_onnx_read_dynamic_quantize(int *out, hwnas_onnx_reader *r,
                                               const Onnx__NodeProto *node, const char *name)
 {
-    const hwnas_attr axis = hwnas_attr_int(0);
+    const hwnas_attr attrs[] = {hwnas_attr_int(0), {0}};
     builder b;
     int x;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
@@ -126,5 +126,5 @@ hwnas_status hwnas_onnx_read_dynamic_quantize(int *out, hwnas_onnx_reader *r,
             TRY(hwnas_onnx_give(r, node->output[i], given[i - 1]));
     const int inputs[] = {x, scale, point};
     return hwnas_onnx_built(out, &b,
-                            hwnas_onnx_make_n(&b, HWNAS_OP_QUANTIZE_LINEAR, &axis, 3, inputs));
+                            hwnas_onnx_make_n(&b, HWNAS_OP_QUANTIZE_LINEAR, attrs, 3, inputs));
 }

@@ -2,6 +2,8 @@
 #ifndef HWNAS_ONNX_ONNX_READER_H
 #define HWNAS_ONNX_ONNX_READER_H
 
+#include <string.h>
+
 #include "onnx/onnx_priv.h"
 
 enum { HWNAS_ONNX_NOT_MADE = -1 };
@@ -54,6 +56,12 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_unsupported(const Onnx__NodeProto *node,
 static inline bool is_empty(const char *text)
 {
     return !text || !*text;
+}
+
+/* Whether the operator is one of ONNX's own. */
+static inline bool hwnas_onnx_is_standard(const Onnx__NodeProto *node)
+{
+    return is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
 }
 
 /* ---- onnx_read_names.c ---- */
@@ -165,7 +173,8 @@ hwnas_onnx_form hwnas_onnx_read_pad, hwnas_onnx_read_tile, hwnas_onnx_read_depth
     hwnas_onnx_read_compress, hwnas_onnx_read_reverse_sequence, hwnas_onnx_read_bit_shift,
     hwnas_onnx_read_cast_like;
 hwnas_onnx_form hwnas_onnx_read_qlinear_matmul, hwnas_onnx_read_matmul_integer,
-    hwnas_onnx_read_dynamic_quantize, hwnas_onnx_read_qlinear_conv, hwnas_onnx_read_conv_integer;
+    hwnas_onnx_read_dynamic_quantize, hwnas_onnx_read_qlinear_conv, hwnas_onnx_read_conv_integer,
+    hwnas_onnx_read_matmul_n_bits;
 
 /* What forms ask of a node. An attribute that is absent has the value `absent`. */
 const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name);

@@ -111,6 +111,16 @@ const char *hwnas_onnx_add_whole(writer *w, const char *name, int64_t n, const i
     return name;
 }
 
+const char *hwnas_onnx_add_raw(writer *w, const char *name, hwnas_dtype dtype, int rank,
+                               const int64_t *dims, const void *bytes, size_t length)
+{
+    Onnx__TensorProto *made =
+        add_constant(w, name, hwnas_onnx_types[dtype], rank,
+                     hwnas_arena_copy(w->arena, dims, (size_t)rank * sizeof *dims));
+    set_raw_data(made, bytes, length);
+    return name;
+}
+
 void hwnas_onnx_give_second(const writer *w, Onnx__NodeProto *node)
 {
     char *name = node->output[0];
@@ -292,7 +302,7 @@ Onnx__NodeProto *hwnas_onnx_add_node(writer *w, const char *type, const char *na
 static void write_node(writer *w, const hwnas_node *node)
 {
     const hwnas_op *op = node->op;
-    if (hwnas_onnx_write_form(w, node))
+    if (hwnas_onnx_write_packed(w, node) || hwnas_onnx_write_form(w, node))
         return;
     Onnx__NodeProto *to = hwnas_onnx_add_node(
         w, op->onnx, node->name, hwnas_node_output(w->from, node)->name, count_attrs(op));
@@ -301,7 +311,8 @@ static void write_node(writer *w, const hwnas_node *node)
     for (int i = 0; op->attrs[i].name; i++) {
         if (op->attrs[i].onnx_input)
             write_attr_input(w, to, node, i);
-        else if (op->attrs[i].onnx)
+        else if (op->attrs[i].onnx &&
+                 !(op->attrs[i].onnx_is_rare && node->attrs[i].ints[0] == op->attrs[i].fallback))
             write_attr(w, to, &op->attrs[i], &node->attrs[i]);
     }
     for (const hwnas_onnx_row *row = op->onnx_rows; row && row->name; row++) {
@@ -342,9 +353,11 @@ static Onnx__GraphProto *write_graph(writer *w)
         to->output[to->n_output++] =
             value_info(w, from->tensors[from->outputs[i]].name, &from->tensors[from->outputs[i]]);
     for (size_t i = 0; i < from->n_tensors; i++)
-        if (from->tensors[i].kind == HWNAS_TENSOR_WEIGHT)
+        if (from->tensors[i].kind == HWNAS_TENSOR_WEIGHT && !w->is_packed_tensor[i])
             write_weight(w, &from->tensors[i]);
     for (size_t i = 0; i < from->n_nodes; i++) {
+        if (w->is_packed_node[i])
+            continue; /* a part of the product's node */
         write_node(w, &from->nodes[i]);
         if (!is_output(from, from->nodes[i].output))
             hwnas_onnx_add_shape(w, hwnas_node_output(from, &from->nodes[i])->name,
@@ -366,8 +379,15 @@ static Onnx__ModelProto *write_model(writer *w)
     model->ir_version = HWNAS_ONNX_IR;
     model->producer_name = text("hwnas");
     model->producer_version = text(hwnas_version());
-    model->opset_import = list(w, 1);
+    model->opset_import = list(w, 2);
     model->opset_import[model->n_opset_import++] = opset;
+    if (hwnas_onnx_find_packed(w)) {
+        opset = message(w, &onnx__operator_set_id_proto__descriptor);
+        opset->domain = text(HWNAS_ONNX_CONTRIB);
+        opset->has_version = true;
+        opset->version = 1;
+        model->opset_import[model->n_opset_import++] = opset;
+    }
     model->metadata_props = list(w, 1);
     model->metadata_props[model->n_metadata_props++] =
         entry(w, HWNAS_ONNX_SEED_KEY, hwnas_arena_printf(w->arena, "%" PRIu64, w->from->seed));

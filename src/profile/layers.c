@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "device/device.h"
 #include "graph/op.h"
+#include "graph/pack_weights.h"
 
 enum {
     MAX_LISTED = 4, /* nodes of a layer that are all in its name ... */
@@ -16,6 +18,7 @@ typedef struct maker {
     hwnas_arena *arena;
     const hwnas_graph *graph;
     double value_bytes; /* of one value inside the network */
+    int weight_bits;    /* of products, where they are fewer; or 0 */
     int *step_of;       /* by node */
     bool *leaves;       /* by tensor: read by another step than its own, or from outside */
     int *counted;       /* by tensor: the last step that has counted it, plus 1 */
@@ -46,6 +49,9 @@ static double bytes_of_value(hwnas_precision precision)
 static double tensor_bytes(const maker *m, int tensor)
 {
     const hwnas_tensor *t = &m->graph->tensors[tensor];
+    if (m->weight_bits && t->kind == HWNAS_TENSOR_WEIGHT && t->rank == 2)
+        return (double)hwnas_tensor_count(t) *
+               (m->weight_bits / 8.0 + (double)sizeof(float) / HWNAS_PACKED_GROUP);
     const bool stays = t->kind == HWNAS_TENSOR_INPUT || hwnas_dtype_is_whole(t->dtype);
     return stays ? (double)hwnas_tensor_bytes(t) : m->value_bytes * (double)hwnas_tensor_count(t);
 }
@@ -226,6 +232,7 @@ hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
     maker m = {.arena = arena,
                .graph = folded,
                .value_bytes = bytes_of_value(precision),
+               .weight_bits = hwnas_precision_weight_bits(precision),
                .roofline = roofline};
     find_leaving(&m, times);
     *out = (hwnas_layers){.n = times->n,

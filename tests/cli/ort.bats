@@ -52,6 +52,30 @@ ort() {
     done
 }
 
+# ONNX Runtime reads the weights as we write them, and multiplies with them in loops of its own.
+@test "weights of 4 and 8 bits, from our files" {
+    local base dtype
+    for dtype in w4 w8; do
+        base=$BATS_TEST_TMPDIR/mlp_$dtype
+        "$HWNAS" export --space mnist_mlp --format onnx --dtype "$dtype" --out "$base.onnx"
+        ort input "$base.onnx" "$base.in"
+        "$HWNAS" run "$base.onnx" --device cpu --input "$base.in" --output "$base.out"
+        ort compare "$base.onnx" "$base.in" "$base.out"
+    done
+}
+
+@test "weights of 4 and 8 bits, from files of others" {
+    local model
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/packed_models.py" .
+    for model in *.onnx; do
+        ort input "$model" "${model%.onnx}.in"
+        "$HWNAS" run "$model" --device cpu --input "${model%.onnx}.in" --output "${model%.onnx}.out"
+    done
+    ort compare-all .
+}
+
 # What our device makes of the networks as they are written is what ONNX Runtime makes of the folded files.
 @test "folded networks, from our files" {
     local space arch base=$BATS_TEST_TMPDIR/net

@@ -333,7 +333,7 @@ static bool is_product_of_bytes(int axis)
     const int64_t dims[] = {1, 6, 6};
     const hwnas_op *make = hwnas_op_by_name("quantize_linear");
     const hwnas_op *reverse = hwnas_op_by_name("dequantize_linear");
-    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
+    const hwnas_attr attrs[] = {hwnas_attr_int(axis), {0}};
     hwnas_graph *graph = hwnas_graph_new("test", 1);
     int x, one, none, weights, scales, zeros, bytes, values, kernel, product;
     ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 3, dims));
@@ -347,7 +347,7 @@ static bool is_product_of_bytes(int axis)
     ok(hwnas_graph_add_node(&bytes, graph, make, "bytes", NULL, 3, (int[]){x, one, none}, false));
     ok(hwnas_graph_add_node(&values, graph, reverse, "values", NULL, 3, (int[]){bytes, one, none},
                             false));
-    ok(hwnas_graph_add_node(&kernel, graph, reverse, "kernel", &attr, 3,
+    ok(hwnas_graph_add_node(&kernel, graph, reverse, "kernel", attrs, 3,
                             (int[]){weights, scales, zeros}, false));
     ok(hwnas_graph_add_node(&product, graph, hwnas_op_by_name("matmul"), "product", NULL, 2,
                             (int[]){values, kernel}, false));

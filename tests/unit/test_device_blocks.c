@@ -424,7 +424,7 @@ static void bf16_takes_bytes_that_meet_floats(void **state)
     for (size_t i = 0; i < COUNT(readers); i++) {
         const int64_t dims[] = {2, 8, 5, 7};
         const float scale = 0.02F, zero = 128;
-        hwnas_attr axis[1] = {{.is_set = true, .n = 1}};
+        hwnas_attr axis[2] = {{.is_set = true, .n = 1}};
         hwnas_graph *graph = hwnas_graph_new("bytes", i);
         int inputs[3] = {add_input(graph, dims)}, x;
         ok(hwnas_graph_add_constant(&inputs[1], graph, "scale", 0, dims, &scale));

@@ -476,7 +476,7 @@ typedef struct shared {
     int scale, zero, kernel_scale; /* constants */
 } shared;
 
-static const hwnas_attr first_axis[1] = {{.is_set = true, .n = 1}};
+static const hwnas_attr first_axis[2] = {{.is_set = true, .n = 1}};
 
 static int node(hwnas_graph *graph, const char *op, const char *name, const hwnas_attr *attrs,
                 int n, const int *inputs)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "device/cudnn/cudnn_int8.h"
+#include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
 
 enum { MAX_ATTEMPTS = 64 };
@@ -159,11 +160,13 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwn
             hwnas_fail(HWNAS_E_INPUT, NULL, "cuda-dry compiles for a GPU; for which?"),
             "write cuda-dry:h200, or the path of a description");
     hwnas_status status = HWNAS_OK;
-    hwnas_graph *bytes = NULL;
-    int *origin = NULL;
-    if (options->precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph))
-        TRY(hwnas_cudnn_quantize(&bytes, &origin, device, graph, options));
-    TRY_OUT(hwnas_cudnn_net_new(&net, device, bytes ? bytes : graph, options->precision, NULL));
+    hwnas_graph *made = NULL;
+    int *origin = NULL, *packed = NULL;
+    if (hwnas_graph_has_packed(graph)) /* weights of few bits are floats here */
+        TRY(hwnas_graph_unpack_weights(&made, &origin, &packed, graph));
+    else if (options->precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph))
+        TRY(hwnas_cudnn_quantize(&made, &origin, device, graph, options));
+    TRY_OUT(hwnas_cudnn_net_new(&net, device, made ? made : graph, options->precision, NULL));
     net->base.ops = base->ops;
     if (origin)
         tell_origins(net, origin);
@@ -172,8 +175,9 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwn
     net = NULL;
 out:
     hwnas_cudnn_net_free(net);
-    hwnas_graph_free(bytes);
+    hwnas_graph_free(made);
     free(origin);
+    free(packed);
     return status;
 }
 

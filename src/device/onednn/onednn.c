@@ -94,6 +94,9 @@ static const char *isa_name(dnnl_cpu_isa_t isa)
 }
 #endif
 
+/* Loops of ours make products with weights of few bits, on floats. */
+enum { ALWAYS = 1 << HWNAS_F32 | 1 << HWNAS_W8 | 1 << HWNAS_W4 };
+
 #if defined __x86_64__
 /* Whether oneDNN has more than its reference code for a product of values of this type. */
 static bool has_product(const onednn_device *device, dnnl_data_type_t type)
@@ -144,7 +147,7 @@ bool hwnas_onednn_is_native(hwnas_precision precision)
 
 void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native, unsigned *emulated)
 {
-    *native = 1U << HWNAS_F32;
+    *native = ALWAYS;
     *emulated = 0;
     for (size_t i = 0; i < sizeof native_rows / sizeof *native_rows; i++) {
         const struct native_row *row = &native_rows[i];
@@ -164,7 +167,7 @@ bool hwnas_device_cpu_has_s8(void)
 #else
 bool hwnas_onednn_is_native(hwnas_precision precision)
 {
-    return precision == HWNAS_F32;
+    return ALWAYS & 1 << precision;
 }
 
 /* Arm's older processors add pairs of products in 32 bits (SADALP). */
@@ -176,7 +179,7 @@ bool hwnas_device_cpu_has_s8(void)
 void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native, unsigned *emulated)
 {
     (void)device;
-    *native = 1U << HWNAS_F32;
+    *native = ALWAYS;
     *emulated = 0;
 }
 #endif
@@ -222,7 +225,7 @@ const hwnas_device_ops hwnas_cpu_device = {
     .open = onednn_open,
     .describe = onednn_describe,
     .close = onednn_close,
-    .precisions = 1U << HWNAS_F32 | 1U << HWNAS_BF16 | 1U << HWNAS_F16 | 1U << HWNAS_S8,
+    .precisions = ALWAYS | 1U << HWNAS_BF16 | 1U << HWNAS_F16 | 1U << HWNAS_S8,
     .trains = 1U << HWNAS_F32 | 1U << HWNAS_BF16,
     .is_deployed = true,
     .compile = compile,

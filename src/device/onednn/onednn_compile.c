@@ -19,6 +19,7 @@
 #include "device/onednn/partition.h"
 #include "device/onednn/rows.h"
 #include "graph/op.h"
+#include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
 
 typedef hwnas_onednn_step step;
@@ -183,7 +184,7 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     }
     if (hwnas_onednn_rows_fit(c->graph, group)) {
         s->kind = &hwnas_onednn_rows;
-        return hwnas_onednn_rows_compile(s, exec->device, c->graph, group, exec->arena);
+        return hwnas_onednn_rows_compile(s, exec->device, c->source, group, exec->arena);
     }
     if (hwnas_onednn_change_fits(c->graph, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_changes;
@@ -215,18 +216,38 @@ static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group
     return status;
 }
 
+/* The node of the caller's graph that the kernel of this one came of packed, if nobody before it
+ * reads that kernel; else -1. */
+static int packed_before(const hwnas_onednn_source *source, int node)
+{
+    const hwnas_node *nodes = source->graph->nodes;
+    if (!source->packed || source->made_packing || nodes[node].n_inputs < 2)
+        return -1;
+    const int kernel = nodes[node].inputs[1];
+    for (int n = 0; n < node; n++)
+        for (int i = 0; i < nodes[n].n_inputs; i++)
+            if (nodes[n].inputs[i] == kernel)
+                return -1;
+    return source->packed[kernel];
+}
+
 /* The nodes by their numbers in the caller's graph; those that only change types have
  * none there. */
-static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source)
+static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *source,
+                        hwnas_arena *arena)
 {
-    int *nodes = (int *)about->nodes; /* ours: in the arena */
-    const size_t n = about->n_nodes;
-    about->n_nodes = 0;
-    for (size_t i = 0; i < n; i++) {
-        const int origin = source->origin ? source->origin[nodes[i]] : nodes[i];
+    int *nodes = hwnas_arena_alloc(arena, (2 * about->n_nodes + 1) * sizeof *nodes);
+    size_t n = 0;
+    for (size_t i = 0; i < about->n_nodes; i++) {
+        const int node = about->nodes[i], packed = packed_before(source, node);
+        const int origin = source->origin ? source->origin[node] : node;
+        if (packed >= 0)
+            nodes[n++] = packed;
         if (origin >= 0)
-            nodes[about->n_nodes++] = origin;
+            nodes[n++] = origin;
     }
+    about->nodes = nodes;
+    about->n_nodes = n;
 }
 
 /* Compiles what is to be run when it is the turn of `node`: `partition` or, in a graph without
@@ -246,7 +267,7 @@ static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t p
         : partition ? compile_partition(c, s, partition)
                     : compile_own(c, s, &c->graph->nodes[node]));
     s->about.how = s->is_reference ? HWNAS_HOW_REFERENCE : s->kind->name;
-    find_origin(&s->about, c->source);
+    find_origin(&s->about, c->source, exec->arena);
     for (size_t i = 0; i < s->n_inputs; i++)
         c->is_read[s->input_ids[i]] = true;
     return HWNAS_OK;
@@ -332,6 +353,10 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
         hwnas_onednn_source_done(&floats);
         return status;
     }
+    const int bits = hwnas_precision_weight_bits(options->precision);
+    const bool is_packed = hwnas_graph_has_packed(graph);
+    if (bits || is_packed)
+        return hwnas_onednn_source_packed(out, graph, is_packed ? 0 : bits);
     if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph)) {
         hwnas_onednn_source_init(out, graph);
         return HWNAS_OK;

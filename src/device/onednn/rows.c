@@ -4,17 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/onednn/packed_rows.h"
 #include "device/onednn/posts.h"
 #include "graph/op.h"
 
-enum { MAX_VECTORS = 4 };
+enum { MAX_VECTORS = HWNAS_ONEDNN_MAX_VECTORS };
 
 typedef struct rows {
     int64_t n_vectors, n_in, n_out, n_tiles;
     /* By tile of HWNAS_LANES results, then by input: a weight for each result of the tile. So they
      * are read from the first to the last, and no lanes are to be summed up. */
     float *weights;
-    float *bias; /* n_out */
+    hwnas_packed_rows *packed; /* in the place of `weights`, in fewer bits; or NULL */
+    float *bias;               /* n_out */
     int n_posts;
     hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS]; /* `operand` here: which input of the step */
 } rows;
@@ -81,19 +83,37 @@ static void pack(const rows *r, const float *matrix, bool is_turned)
                 *to++ = k < r->n_out ? matrix[k * per_result + i * per_input] : 0;
 }
 
-static hwnas_status take_weights(rows *r, const hwnas_graph *graph, const hwnas_node *root,
-                                 const char *name)
+/* The node of `source->packing` that makes floats of the product's kernel, if these loops can do
+ * without it; else NULL. */
+static const hwnas_node *packed_kernel(const hwnas_onednn_source *source, const hwnas_node *root)
 {
-    const hwnas_tensor *kernel = hwnas_node_input(graph, root, 1);
+    const int at = source->packed ? source->packed[root->inputs[1]] : -1;
+    const hwnas_node *node = at < 0 ? NULL : &source->packing->nodes[at];
+    return node && hwnas_packed_rows_fit(source->packing, node) ? node : NULL;
+}
+
+/* `bytes`: what they take. */
+static hwnas_status take_weights(rows *r, size_t *bytes, const hwnas_onednn_source *source,
+                                 const hwnas_node *root, const char *name)
+{
+    const hwnas_tensor *kernel = hwnas_node_input(source->graph, root, 1);
+    const hwnas_node *packed = packed_kernel(source, root);
+    const bool is_turned = root->op->id == HWNAS_OP_MATMUL;
     void *weights, *copy = NULL;
-    TRY(hwnas_try_alloc(&weights, (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights,
-                        name));
+    if (packed) {
+        TRY(hwnas_packed_rows_new(&r->packed, source->packing, packed, is_turned, r->n_vectors,
+                                  name));
+        *bytes = hwnas_packed_rows_bytes(r->packed);
+        return HWNAS_OK;
+    }
+    *bytes = (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights;
+    TRY(hwnas_try_alloc(&weights, *bytes, name));
     r->weights = weights;
     if (!kernel->data) {
         TRY(hwnas_try_alloc(&copy, (size_t)(r->n_in * r->n_out) * sizeof *r->weights, name));
         hwnas_tensor_fill(kernel, copy);
     }
-    pack(r, kernel->data ? kernel->data : copy, root->op->id == HWNAS_OP_MATMUL);
+    pack(r, kernel->data ? kernel->data : copy, is_turned);
     free(copy);
     return HWNAS_OK;
 }
@@ -111,9 +131,10 @@ static void take_posts(hwnas_onednn_step *step, rows *r, const hwnas_onednn_grou
 }
 
 hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_device *device,
-                                       const hwnas_graph *graph, const hwnas_onednn_group *group,
-                                       hwnas_arena *arena)
+                                       const hwnas_onednn_source *source,
+                                       const hwnas_onednn_group *group, hwnas_arena *arena)
 {
+    const hwnas_graph *graph = source->graph;
     const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     rows *r = step->state = hwnas_alloc(sizeof *r);
     void *bias;
@@ -123,7 +144,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     r->n_out = hwnas_tensor_count(hwnas_node_output(graph, root)) / r->n_vectors;
     r->n_tiles = (r->n_out + HWNAS_LANES - 1) / HWNAS_LANES;
     const size_t bias_bytes = (size_t)r->n_out * sizeof *r->bias;
-    TRY(take_weights(r, graph, root, step->name));
+    TRY(take_weights(r, &step->bytes, source, root, step->name));
     TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));
     r->bias = bias;
     if (group->bias >= 0)
@@ -133,7 +154,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     step->input_ids[0] = root->inputs[0];
     take_posts(step, r, group);
     step->output_ids = hwnas_arena_copy(arena, &group->chain.output, sizeof *step->output_ids);
-    step->bytes = (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights + bias_bytes;
+    step->bytes += bias_bytes;
     return HWNAS_OK;
 }
 
@@ -212,7 +233,10 @@ static void run_part(const hwnas_onednn_step *step, int64_t first, int64_t end)
     float *out = hwnas_onednn_values(step->outputs[0]);
     const int64_t from = first * HWNAS_LANES;
     const int64_t n = (end * HWNAS_LANES < r->n_out ? end * HWNAS_LANES : r->n_out) - from;
-    multiply(out, r, hwnas_onednn_values(step->inputs[0]), first, end);
+    if (r->packed)
+        hwnas_packed_rows_multiply(out, r->packed, first, end);
+    else
+        multiply(out, r, hwnas_onednn_values(step->inputs[0]), first, end);
     for (int64_t v = 0; v < r->n_vectors; v++) {
         float *part = out + v * r->n_out + from;
         for (int64_t i = 0; i < n; i++)
@@ -237,6 +261,8 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     int64_t n_parts = r->n_in * r->n_out / WORTH_A_THREAD;
     n_parts = n_parts > device->threads ? device->threads : n_parts;
     n_parts = n_parts > r->n_tiles ? r->n_tiles : n_parts;
+    if (r->packed)
+        hwnas_packed_rows_take(r->packed, hwnas_onednn_values(step->inputs[0]));
     if (n_parts < 2) {
         run_part(step, 0, r->n_tiles);
         return dnnl_success;
@@ -253,6 +279,7 @@ static void free_rows(void *state)
     if (!r)
         return;
     free(r->weights);
+    hwnas_packed_rows_free(r->packed);
     free(r->bias);
     free(r);
 }

@@ -14,7 +14,7 @@ bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *g
 /* As hwnas_onednn_fused_compile(). */
 HWNAS_CHECKED hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step,
                                                      const onednn_device *device,
-                                                     const hwnas_graph *graph,
+                                                     const hwnas_onednn_source *source,
                                                      const hwnas_onednn_group *group,
                                                      hwnas_arena *arena);
 extern const hwnas_onednn_kind hwnas_onednn_rows;

@@ -7,6 +7,7 @@
 
 #include "base/half.h"
 #include "graph/op.h"
+#include "graph/pack_weights.h"
 
 /* Whether scale and zero point are known, as oneDNN wants them. */
 static bool has_known_scale(const hwnas_graph *graph, const hwnas_node *node)
@@ -56,8 +57,40 @@ void hwnas_onednn_source_init(hwnas_onednn_source *out, const hwnas_graph *graph
     keep_bytes(out);
 }
 
+/* Numbers of nodes by those of the graph that was made first. */
+static void follow(int *origin, size_t n, const int *before)
+{
+    for (size_t i = 0; i < n && before; i++)
+        origin[i] = origin[i] < 0 ? -1 : before[origin[i]];
+}
+
+hwnas_status hwnas_onednn_source_packed(hwnas_onednn_source *out, const hwnas_graph *graph,
+                                        int bits)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *packing = NULL, *unpacked = NULL;
+    int *first = NULL, *origin = NULL, *packed = NULL;
+    if (bits)
+        TRY_OUT(hwnas_graph_pack_weights(&packing, &first, graph, bits));
+    TRY_OUT(hwnas_graph_unpack_weights(&unpacked, &origin, &packed, packing ? packing : graph));
+    follow(origin, unpacked->n_nodes, first);
+    hwnas_onednn_source_init(out, unpacked);
+    out->made = unpacked;
+    out->origin = origin;
+    out->packed = packed;
+    out->packing = packing ? packing : graph;
+    out->made_packing = packing;
+    packing = NULL;
+out:
+    free(first);
+    hwnas_graph_free(packing);
+    return status;
+}
+
 void hwnas_onednn_source_done(hwnas_onednn_source *source)
 {
+    hwnas_graph_free(source->made_packing);
+    free(source->packed);
     hwnas_graph_free(source->made);
     free(source->kept);
     free(source->origin);

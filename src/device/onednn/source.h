@@ -14,8 +14,17 @@ typedef struct hwnas_onednn_source {
     hwnas_graph *made;       /* the same, where it is ours */
     dnnl_data_type_t *kept;  /* by tensor */
     int *origin;             /* by node: which of the caller's graph, or -1; NULL: the same */
+    /* (optional) Where weights are whole numbers in fewer bits (graph/pack_weights.h): `graph` has
+     * them as floats, and this says, by tensor, of which node of `packing` those are; -1: none. */
+    int *packed;
+    const hwnas_graph *packing;
+    hwnas_graph *made_packing; /* the same, where it is ours */
 } hwnas_onednn_source;
 
+/* A graph that has packed weights, or of which all are to be packed in `bits` (0: as it is). It must
+ * outlive the source. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_source_packed(hwnas_onednn_source *out,
+                                                      const hwnas_graph *graph, int bits);
 /* The graph as floats and bytes; for others see casts.h. It must outlive the source. Of quantised
  * graphs see device/ranges.h. */
 void hwnas_onednn_source_init(hwnas_onednn_source *out, const hwnas_graph *graph);

@@ -15,5 +15,5 @@ const hwnas_device_ops hwnas_ort_device = {
     .name = "ort",
     .help = "this processor through ONNX Runtime (this program was built without)",
     .open = open_none,
-    .precisions = 1U << HWNAS_F32 | 1U << HWNAS_S8,
+    .precisions = 1U << HWNAS_F32 | 1U << HWNAS_S8 | 1U << HWNAS_W8 | 1U << HWNAS_W4,
 };

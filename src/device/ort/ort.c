@@ -95,12 +95,15 @@ out:
     return status;
 }
 
+/* Floats, with weights of few bits where they are wished for (MatMulNBits). */
+enum { FLOATS = 1 << HWNAS_F32 | 1 << HWNAS_W8 | 1 << HWNAS_W4 };
+
 static void ort_describe(const hwnas_device *base, hwnas_device_info *out)
 {
     const ort_device *device = (const ort_device *)base;
     const bool has_s8 = hwnas_device_cpu_has_s8();
     *out = (hwnas_device_info){.threads = device->threads,
-                               .native = 1U << HWNAS_F32 | (unsigned)has_s8 << HWNAS_S8,
+                               .native = FLOATS | (unsigned)has_s8 << HWNAS_S8,
                                .emulated = (unsigned)!has_s8 << HWNAS_S8,
                                .computes = true};
     hwnas_device_cpu_name(out->name, sizeof out->name);
@@ -122,7 +125,7 @@ const hwnas_device_ops hwnas_ort_device = {
     .open = ort_open,
     .describe = ort_describe,
     .close = ort_close,
-    .precisions = 1U << HWNAS_F32 | 1U << HWNAS_S8,
+    .precisions = FLOATS | 1U << HWNAS_S8,
     .is_deployed = true,
     .has_own_threads = true,
     .compile = hwnas_ort_compile,

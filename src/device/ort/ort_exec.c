@@ -221,14 +221,13 @@ hwnas_status hwnas_ort_compile(hwnas_exec **out, hwnas_device *base, const hwnas
 {
     hwnas_status status = HWNAS_OK;
     hwnas_graph *quantized = NULL;
-    int *origin = NULL;
     ort_exec *exec = hwnas_alloc(sizeof *exec);
     exec->base.ops = base->ops;
     exec->device = (const ort_device *)base;
-    if (options->precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph)) {
-        TRY_OUT(base->ops->quantize(&quantized, &origin, base, graph, options));
+    if (!hwnas_graph_is_quantized(graph))
+        TRY_OUT(hwnas_device_show_precision(&quantized, base, graph, options));
+    if (quantized)
         graph = quantized;
-    }
     TRY_OUT(open_session(exec, graph));
     TRY_OUT(open_ports(exec, graph));
     *out = &exec->base;
@@ -237,7 +236,6 @@ out:
     if (exec)
         hwnas_ort_free_exec(&exec->base);
     hwnas_graph_free(quantized);
-    free(origin);
     return status;
 }
 

@@ -1,0 +1,209 @@
+#include "graph/pack_weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "graph/op.h"
+#include "graph/quantize_graph.h"
+#include "graph/rewrite.h"
+
+enum { KERNEL = 1 }; /* the input of a product */
+
+typedef struct packer {
+    float most;        /* the greatest whole number */
+    bool *is_product;  /* by node: has weights that can be packed */
+    int *packed;       /* by tensor: the packed weights as floats, in the new graph; -1: not yet */
+    int *origin;
+} packer;
+
+bool hwnas_is_packed_kernel(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return hwnas_dequantizes_kernel(graph, node) &&
+           hwnas_node_attr(node, "block_size")->ints[0] > 0 &&
+           hwnas_node_input(graph, node, 0)->rank == 2 && hwnas_is_int8_kernel(graph, node);
+}
+
+const hwnas_node *hwnas_packed_kernel_of(const hwnas_graph *graph, const hwnas_node *product)
+{
+    if (product->op->id != HWNAS_OP_LINEAR && product->op->id != HWNAS_OP_MATMUL)
+        return NULL;
+    const int producer = hwnas_node_input(graph, product, KERNEL)->producer;
+    const hwnas_node *node = producer < 0 ? NULL : &graph->nodes[producer];
+    return node && hwnas_is_packed_kernel(graph, node) ? node : NULL;
+}
+
+int hwnas_packed_bits(const hwnas_tensor *codes)
+{
+    int bits = codes->data ? 4 : 0;
+    for (int64_t i = 0, n = hwnas_tensor_count(codes); i < n && bits; i++) {
+        const float value = codes->data[i];
+        if (!(value >= -128 && value <= 127))
+            bits = 0;
+        else if (value < -8 || value > 7)
+            bits = 8;
+    }
+    return bits;
+}
+
+bool hwnas_graph_has_packed(const hwnas_graph *graph)
+{
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        if (hwnas_is_packed_kernel(graph, &graph->nodes[n]))
+            return true;
+    return false;
+}
+
+/* ---- Packing ---- */
+
+/* Values as whole numbers, in place. Of the matrix' `n_in` inputs `group` share a scale; `per_input`
+ * and `per_result` are how far apart neighbours lie. Scales lie as the values do. */
+static void round_groups(float *values, float *scales, int64_t n_in, int64_t n_out, bool is_turned,
+                         float most)
+{
+    enum { GROUP = HWNAS_PACKED_GROUP };
+    const int64_t n_groups = (n_in + GROUP - 1) / GROUP;
+    const int64_t per_input = is_turned ? n_out : 1, per_result = is_turned ? 1 : n_in;
+    for (int64_t o = 0; o < n_out; o++)
+        for (int64_t g = 0; g < n_groups; g++) {
+            const int64_t first = g * GROUP, end = first + GROUP < n_in ? first + GROUP : n_in;
+            float *at = values + o * per_result, largest = 0;
+            for (int64_t i = first; i < end; i++)
+                largest = fmaxf(largest, fabsf(at[i * per_input]));
+            const float scale = largest > 0 ? largest / most : 1;
+            for (int64_t i = first; i < end; i++)
+                at[i * per_input] = rintf(at[i * per_input] / scale);
+            scales[is_turned ? g * n_out + o : o * n_groups + g] = scale;
+        }
+}
+
+/* A product's kernel as whole numbers, and the node that makes floats of them. */
+static hwnas_status pack_kernel(int *out, hwnas_rewrite *r, const hwnas_node *product)
+{
+    packer *p = r->context;
+    const hwnas_tensor *from = hwnas_node_input(r->from, product, KERNEL);
+    const bool is_turned = product->op->id == HWNAS_OP_MATMUL; /* inputs x results */
+    const int64_t n_in = from->dims[!is_turned], n_out = from->dims[is_turned];
+    const int64_t n_groups = (n_in + HWNAS_PACKED_GROUP - 1) / HWNAS_PACKED_GROUP;
+    const int64_t dims[] = {is_turned ? n_groups : n_out, is_turned ? n_out : n_groups};
+    const hwnas_attr attrs[] = {hwnas_attr_int(!is_turned), hwnas_attr_int(HWNAS_PACKED_GROUP)};
+    hwnas_arena *arena = r->to->arena;
+    int inputs[2];
+    TRY(hwnas_graph_add_weight(&inputs[0], r->to, from->name, from->rank, from->dims, from->init,
+                               from->is_parameter));
+    float *values = hwnas_arena_alloc(arena, (size_t)hwnas_tensor_bytes(from));
+    float *scales = hwnas_alloc((size_t)(n_groups * n_out) * sizeof *scales);
+    hwnas_tensor_fill(from, values);
+    round_groups(values, scales, n_in, n_out, is_turned, p->most);
+    r->to->tensors[inputs[0]].data = values;
+    r->to->tensors[inputs[0]].dtype = HWNAS_INT8;
+    const hwnas_status status = hwnas_graph_add_constant(
+        &inputs[1], r->to, hwnas_arena_printf(arena, "%s/scale", from->name), 2, dims, scales);
+    free(scales);
+    TRY(status);
+    return hwnas_graph_add_node(out, r->to, hwnas_ops[HWNAS_OP_DEQUANTIZE_LINEAR],
+                                hwnas_arena_printf(arena, "%s/dequantize", from->name), attrs, 2,
+                                inputs, false);
+}
+
+static hwnas_status pack_nodes(hwnas_rewrite *r)
+{
+    packer *p = r->context;
+    for (size_t n = 0; n < r->from->n_nodes; n++) {
+        const hwnas_node *node = &r->from->nodes[n];
+        int inputs[HWNAS_MAX_NODE_INPUTS];
+        for (int i = 0; i < node->n_inputs; i++) {
+            const int tensor = node->inputs[i];
+            const bool is_packed = p->is_product[n] && i == KERNEL;
+            if (is_packed && p->packed[tensor] < 0)
+                TRY(pack_kernel(&p->packed[tensor], r, node));
+            if (!is_packed && r->place[tensor] < 0)
+                TRY(hwnas_rewrite_copy_weight(r, tensor));
+            inputs[i] = is_packed ? p->packed[tensor] : r->place[tensor];
+        }
+        p->origin[r->to->n_nodes] = (int)n;
+        TRY(hwnas_rewrite_add_node(r, node, node->n_inputs, inputs, node->output));
+    }
+    return HWNAS_OK;
+}
+
+/* Products of a matrix of weights. One that is both, of inputs x results and the other way round,
+ * would need two packed forms: the second stays as it is. */
+static bool *find_products(const hwnas_graph *graph)
+{
+    bool *out = hwnas_quantizable_products(graph);
+    hwnas_op_id *first = hwnas_alloc((graph->n_tensors + 1) * sizeof *first);
+    bool *is_seen = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_seen);
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const hwnas_node *node = &graph->nodes[n];
+        const hwnas_op_id id = node->op->id;
+        out[n] &= (id == HWNAS_OP_LINEAR || id == HWNAS_OP_MATMUL) &&
+                  hwnas_node_input(graph, node, KERNEL)->rank == 2;
+        if (!out[n])
+            continue;
+        const int kernel = node->inputs[KERNEL];
+        out[n] = !is_seen[kernel] || first[kernel] == id;
+        first[kernel] = is_seen[kernel] ? first[kernel] : id;
+        is_seen[kernel] = true;
+    }
+    free(first);
+    free(is_seen);
+    return out;
+}
+
+hwnas_status hwnas_graph_pack_weights(hwnas_graph **out, int **origin, const hwnas_graph *graph,
+                                      int bits)
+{
+    packer p = {.most = (float)((1 << (bits - 1)) - 1), .is_product = find_products(graph)};
+    p.packed = hwnas_alloc((graph->n_tensors + 1) * sizeof *p.packed);
+    p.origin = hwnas_alloc((2 * graph->n_nodes + 1) * sizeof *p.origin);
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        p.packed[i] = -1;
+    for (size_t i = 0; i < 2 * graph->n_nodes; i++)
+        p.origin[i] = -1;
+    const hwnas_status status = hwnas_graph_remake(out, graph, pack_nodes, &p);
+    free(p.is_product);
+    free(p.packed);
+    if (status == HWNAS_OK)
+        *origin = p.origin;
+    else
+        free(p.origin);
+    return status;
+}
+
+/* ---- The reverse ---- */
+
+static hwnas_status unpack_nodes(hwnas_rewrite *r)
+{
+    packer *p = r->context;
+    for (size_t n = 0; n < r->from->n_nodes; n++) {
+        const hwnas_node *node = &r->from->nodes[n];
+        if (hwnas_is_packed_kernel(r->from, node)) {
+            TRY(hwnas_rewrite_fold(r, node));
+            p->packed[r->place[node->output]] = (int)n;
+            continue;
+        }
+        p->origin[r->to->n_nodes] = (int)n;
+        TRY(hwnas_rewrite_copy_node(r, node));
+    }
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_graph_unpack_weights(hwnas_graph **out, int **origin, int **packed,
+                                        const hwnas_graph *graph)
+{
+    packer p = {0};
+    p.packed = hwnas_alloc((graph->n_tensors + 1) * sizeof *p.packed);
+    p.origin = hwnas_alloc((graph->n_nodes + 1) * sizeof *p.origin);
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        p.packed[i] = -1;
+    const hwnas_status status = hwnas_graph_remake(out, graph, unpack_nodes, &p);
+    if (status == HWNAS_OK) {
+        *origin = p.origin;
+        *packed = p.packed;
+    } else {
+        free(p.origin);
+        free(p.packed);
+    }
+    return status;
+}

@@ -1,0 +1,32 @@
+/* pack_weights.h: weights of products as whole numbers of 4 or 8 bits, while all else stays floats.
+ *
+ * What a product with one vector waits for is its weights, so a language model that writes word by
+ * word is deployed like this ("weight-only" quantisation). A graph has a dequantize_linear with a
+ * `block_size` between such weights and their product: `linear`, or `matmul` with a matrix. */
+#ifndef HWNAS_GRAPH_PACK_WEIGHTS_H
+#define HWNAS_GRAPH_PACK_WEIGHTS_H
+
+#include "graph/graph.h"
+
+enum { HWNAS_PACKED_GROUP = 64 }; /* inputs of a result that share a scale */
+
+/* Whether a node makes floats of the weights of products, a scale for each block of inputs. */
+bool hwnas_is_packed_kernel(const hwnas_graph *graph, const hwnas_node *node);
+bool hwnas_graph_has_packed(const hwnas_graph *graph);
+/* What such a node gives to a product, as its kernel; NULL: the product's kernel is none of them. */
+const hwnas_node *hwnas_packed_kernel_of(const hwnas_graph *graph, const hwnas_node *product);
+/* 4 where all of the whole numbers are in -8 to 7, 8 in -128 to 127, else 0. */
+int hwnas_packed_bits(const hwnas_tensor *codes);
+
+/* A new graph with the weights of all products packed that are matrices: with `most` the greatest
+ * whole number of so many bits (127, 7), the largest magnitude of a group becomes most. `origin` has
+ * the number of the old node for each new one, -1 where there was none; yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_graph_pack_weights(hwnas_graph **out, int **origin,
+                                                    const hwnas_graph *graph, int bits);
+
+/* The reverse: a new graph of floats. `packed` has for each of its tensors the node of `graph` that
+ * it came of, -1 where none did; `origin` as above. Both are yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_graph_unpack_weights(hwnas_graph **out, int **origin,
+                                                      int **packed, const hwnas_graph *graph);
+
+#endif

@@ -1,0 +1,225 @@
+/* test_device_packed.c: products with weights of 4 or 8 bits, on `cpu` and in files, against `ref`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/op.h"
+#include "graph/pack_weights.h"
+#include "onnx/onnx.h"
+#include "tests/unit/device_fixture.h"
+
+enum { GROUP = HWNAS_PACKED_GROUP };
+
+static hwnas_device *ref;
+
+/* `linear`, or with a third dimension `matmul`, of so many vectors. */
+static hwnas_graph *product(int64_t n_vectors, int64_t n_in, int64_t n_out, bool is_sequence)
+{
+    hwnas_graph *graph = hwnas_graph_new("product", (uint64_t)(n_vectors * n_in * n_out));
+    const int64_t rows[4] = {n_vectors, n_in}, sequence[4] = {1, n_vectors, n_in};
+    char attrs[32];
+    snprintf(attrs, sizeof attrs, "out=%d", (int)n_out);
+    const int x = add(graph, "linear", attrs, add_input(graph, is_sequence ? sequence : rows), -1);
+    hwnas_graph_add_output(graph, add(graph, "silu", "", x, -1));
+    return graph;
+}
+
+/* Fails unless both graphs give the same, but for the order of sums. */
+static void expect_same(const char *what, const float *got, const float *wanted, int64_t n)
+{
+    float largest = 0, off = 0;
+    for (int64_t i = 0; i < n; i++) {
+        largest = fmaxf(largest, fabsf(wanted[i]));
+        off = fmaxf(off, fabsf(got[i] - wanted[i]));
+    }
+    if (!(off <= 2e-5f * largest))
+        fail_msg("%s: off by %g of %g", what, (double)off, (double)largest);
+}
+
+static void check(hwnas_device *cpu, const hwnas_graph *graph, int bits, const char *what)
+{
+    hwnas_graph *packed;
+    int *origin;
+    ok(hwnas_graph_pack_weights(&packed, &origin, graph, bits));
+    float *wanted = outcome(ref, packed, 3);
+    float *got = outcome_in(bits == 4 ? HWNAS_W4 : HWNAS_W8, cpu, graph, 3);
+    float *same = outcome(cpu, packed, 3); /* as a file brings it */
+    expect_same(what, got, wanted, count_outputs(graph));
+    assert_memory_equal(same, got, (size_t)count_outputs(graph) * sizeof *got);
+    free(wanted);
+    free(got);
+    free(same);
+    free(origin);
+    hwnas_graph_free(packed);
+}
+
+static void cpu_multiplies_what_ref_dequantizes(void **state)
+{
+    static const int64_t ins[] = {GROUP, 200, 37, 1}, outs[] = {16, 33, 1, 400};
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        hwnas_device *cpu = open_device("cpu", threads);
+        for (int64_t n_vectors = 1; n_vectors <= 5; n_vectors++)
+            for (size_t i = 0; i < COUNT(ins); i++)
+                for (int k = 0; k < 4; k++) {
+                    char what[80];
+                    hwnas_graph *graph = product(n_vectors, ins[i], outs[i], k % 2);
+                    snprintf(what, sizeof what, "%d vectors, %d x %d, %d bits, %d threads",
+                             (int)n_vectors, (int)ins[i], (int)outs[i], k < 2 ? 4 : 8, threads);
+                    check(cpu, graph, k < 2 ? 4 : 8, what);
+                    hwnas_graph_free(graph);
+                }
+        hwnas_device_close(cpu);
+    }
+}
+
+/* Half of a scale is the most that rounding takes off or adds: that follows from the definition. */
+static void weights_are_rounded_by_half_a_scale(void **state)
+{
+    (void)state;
+    for (int bits = 4; bits <= 8; bits += 4) {
+        hwnas_graph *graph = product(1, 200, 33, false), *packed, *unpacked;
+        int *origin, *back, *from;
+        ok(hwnas_graph_pack_weights(&packed, &origin, graph, bits));
+        assert_true(hwnas_graph_has_packed(packed));
+        ok(hwnas_graph_unpack_weights(&unpacked, &back, &from, packed));
+        assert_false(hwnas_graph_has_packed(unpacked));
+        const hwnas_tensor *kernel = hwnas_node_input(unpacked, &unpacked->nodes[0], 1);
+        float *exact = malloc((size_t)hwnas_tensor_bytes(kernel));
+        hwnas_tensor_fill(hwnas_node_input(graph, &graph->nodes[0], 1), exact);
+        for (int64_t o = 0; o < 33; o++)
+            for (int64_t first = 0; first < 200; first += GROUP) {
+                const int64_t end = first + GROUP < 200 ? first + GROUP : 200;
+                float largest = 0;
+                for (int64_t i = o * 200 + first; i < o * 200 + end; i++)
+                    largest = fmaxf(largest, fabsf(exact[i]));
+                const float half = largest / (float)((1 << (bits - 1)) - 1) / 2;
+                for (int64_t i = o * 200 + first; i < o * 200 + end; i++)
+                    assert_true(fabsf(kernel->data[i] - exact[i]) <= 1.0001f * half);
+            }
+        assert_int_equal(origin[packed->n_nodes - 1], (int)graph->n_nodes - 1);
+        assert_int_equal(back[unpacked->n_nodes - 1], (int)packed->n_nodes - 1);
+        free(exact);
+        free(origin);
+        free(back);
+        free(from);
+        hwnas_graph_free(unpacked);
+        hwnas_graph_free(packed);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Whole numbers from `low` to `high`, with a zero point that is not in their middle. */
+static hwnas_graph *with_zeros(int low, int high)
+{
+    enum { IN = 96, OUT = 21, BLOCK = 32, BLOCKS = IN / BLOCK };
+    static const int64_t x_dims[4] = {2, IN}, dims[] = {OUT, IN}, per_block[] = {OUT, BLOCKS};
+    static float codes[OUT * IN], scales[OUT * BLOCKS], zeros[OUT * BLOCKS];
+    hwnas_graph *graph = hwnas_graph_new("zeros", 1);
+    int inputs[3], kernel, y;
+    const int x = add_input(graph, x_dims);
+    for (int i = 0; i < OUT * IN; i++)
+        codes[i] = (float)(low + i * 37 % (high - low + 1));
+    for (int i = 0; i < OUT * BLOCKS; i++) {
+        scales[i] = 0.01f * (float)(1 + i % 7);
+        zeros[i] = (float)(low + i % 5);
+    }
+    ok(hwnas_graph_add_constant(&inputs[0], graph, "codes", 2, dims, codes));
+    ok(hwnas_graph_add_constant(&inputs[1], graph, "scales", 2, per_block, scales));
+    ok(hwnas_graph_add_constant(&inputs[2], graph, "zeros", 2, per_block, zeros));
+    graph->tensors[inputs[0]].dtype = graph->tensors[inputs[2]].dtype = HWNAS_INT8;
+    const hwnas_attr attrs[] = {hwnas_attr_int(1), hwnas_attr_int(BLOCK)};
+    ok(hwnas_graph_add_node(&kernel, graph, hwnas_ops[HWNAS_OP_DEQUANTIZE_LINEAR], "kernel", attrs,
+                            3, inputs, false));
+    const hwnas_attr out[] = {hwnas_attr_int(OUT), hwnas_attr_int(0)};
+    ok(hwnas_graph_add_node(&y, graph, hwnas_ops[HWNAS_OP_LINEAR], "product", out, 2,
+                            (int[]){x, kernel}, false));
+    hwnas_graph_add_output(graph, y);
+    return graph;
+}
+
+static void zero_points_count(void **state)
+{
+    static const int ranges[][2] = {{-8, 7}, {-128, 127}, {-128, 100}};
+    (void)state;
+    hwnas_device *cpu = open_device("cpu", 1);
+    for (size_t i = 0; i < COUNT(ranges); i++) {
+        hwnas_graph *graph = with_zeros(ranges[i][0], ranges[i][1]);
+        float *got = outcome(cpu, graph, 5), *wanted = outcome(ref, graph, 5);
+        expect_same("zero points", got, wanted, count_outputs(graph));
+        free(got);
+        free(wanted);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+}
+
+/* A file has the same numbers in another order; for our own runner it has the same nodes. */
+static void files_keep_every_weight(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        hwnas_graph *graph, *read;
+        if (i < 4) {
+            hwnas_graph *plain = product(2, i < 2 ? 200 : 64, 33, i % 2);
+            int *origin;
+            ok(hwnas_graph_pack_weights(&graph, &origin, plain, i < 2 ? 4 : 8));
+            free(origin);
+            hwnas_graph_free(plain);
+        } else {
+            graph = with_zeros(i == 4 ? -8 : -128, i == 4 ? 7 : 127);
+        }
+        for (int w = 0; w < 2; w++) {
+            const hwnas_onnx_weights how = w ? HWNAS_ONNX_VALUES : HWNAS_ONNX_SEEDS;
+            void *bytes;
+            size_t length;
+            ok(hwnas_onnx_write(&bytes, &length, graph, how));
+            ok(hwnas_onnx_read(&read, "packed", bytes, length));
+            assert_true(hwnas_graph_has_packed(read));
+            if (how == HWNAS_ONNX_SEEDS)
+                assert_int_equal(read->n_nodes, graph->n_nodes);
+            float *got = outcome(ref, read, 7), *wanted = outcome(ref, graph, 7);
+            expect_same("read again", got, wanted, count_outputs(graph)); /* a bias is added last */
+            free(got);
+            free(wanted);
+            free(bytes);
+            hwnas_graph_free(read);
+        }
+        hwnas_graph_free(graph);
+    }
+}
+
+static int open_ref(void **state)
+{
+    (void)state;
+    ref = open_device("ref", 1);
+    return 0;
+}
+
+static int close_ref(void **state)
+{
+    (void)state;
+    hwnas_device_close(ref);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cpu_multiplies_what_ref_dequantizes),
+        cmocka_unit_test(weights_are_rounded_by_half_a_scale),
+        cmocka_unit_test(zero_points_count),
+        cmocka_unit_test(files_keep_every_weight),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, open_ref, close_ref);
+}
