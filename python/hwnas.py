@@ -143,7 +143,7 @@ _ERRORS: List[Tuple[str, Type[Error]]] = [
     ("WRONG_RESULT", WrongResultError),
     ("DISTURBED", DisturbedError),
 ]
-_PRECISIONS = ["f32", "tf32", "bf16", "f16", "s8"]  # as hwnas_precision
+_PRECISIONS = ["f32", "tf32", "bf16", "f16", "s8", "w8", "w4"]  # as hwnas_precision
 _OPTIMIZERS = ["no_training", "sgd", "adamw"]  # as hwnas_optimizer
 _FORMATS = ["text", "json", "csv", "dot", "jsonl"]  # as hwnas_format
 _LOG_LEVELS = ["warning", "info", "debug", "note"]  # as hwnas_log_level

@@ -24,8 +24,11 @@ static hwnas_status write_module(char **note, const hwnas_graph *graph, const ch
 
 /* The graph of a file is all that there is of it. */
 static hwnas_status write_graph(char **note, const hwnas_graph *graph, const char *path,
-                                const char *format)
+                                const char *format, const hwnas_export_options *options)
 {
+    const hwnas_exec_options how = {.precision = options->precision};
+    if (options->precision != HWNAS_F32)
+        return hwnas_graph_write_folded(path, graph, &how);
     if (!strcmp(format, "onnx"))
         return hwnas_onnx_write_file(path, graph);
     if (!strcmp(format, "pytorch"))
@@ -66,16 +69,18 @@ hwnas_status hwnas_network_export(const hwnas_network *network, const char *path
     char *note = NULL;
     TRY(TAKE_OPTIONS(&options, given));
     const bool is_plain = options.precision == HWNAS_F32 && !options.is_folded;
-    if (!is_plain && (strcmp(format, "onnx") || !network->arch))
+    const bool packs = options.precision == HWNAS_W8 || options.precision == HWNAS_W4;
+    if ((!is_plain && strcmp(format, "onnx")) || (!is_plain && !packs && !network->arch) ||
+        (options.is_folded && !network->arch))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "is_folded and a precision go with the format 'onnx' of a space's "
-                          "network");
-    if (options.precision != HWNAS_F32 && options.precision != HWNAS_S8)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "a file is in f32 or s8, not in %s",
+                          "network; HWNAS_W8 and HWNAS_W4 with that of any");
+    if (options.precision != HWNAS_F32 && options.precision != HWNAS_S8 && !packs)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "a file is in f32, s8, w8 or w4, not in %s",
                           hwnas_precision_name(options.precision));
     TRY(hwnas_file_check_output(path, network->source));
     TRY(network->arch ? write_network(&note, network, path, format, &options)
-                      : write_graph(&note, network->graph, path, format));
+                      : write_graph(&note, network->graph, path, format, &options));
     if (options.note)
         *options.note = note;
     else

@@ -84,7 +84,7 @@ hwnas_status hwnas_cmd_evaluate(int argc, char **argv)
          "which network of a space; its weights are random"},
         {"device", 'd', HWNAS_OPTION_TEXT, &a.device, "DEVICE", "where (cpu)"},
         {"threads", 't', HWNAS_OPTION_ALL, &a.threads, "N", "threads, or all (all)"},
-        {"dtype", 0, HWNAS_OPTION_TEXT, &a.dtype, "TYPE", "f32, tf32, bf16, f16 or s8 (f32)"},
+        {"dtype", 0, HWNAS_OPTION_TEXT, &a.dtype, "TYPE", "f32, tf32, bf16, f16, s8, w8 or w4 (f32)"},
         {"calibrate", 0, HWNAS_OPTION_INT, &a.calibrate, "N",
          "s8: ranges come from the first N samples (64)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N",

@@ -124,7 +124,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32; s8: ONNX in int8 (QDQ); mixed: where it pays; study: as measured"},
+         "f32; ONNX: s8 (QDQ), w8, w4 (weights), mixed; of a study: as measured"},
         {"data", 0, HWNAS_OPTION_LIST, &s.data.files, "FILE",
          "s8, mixed: samples that give ranges (docs/evaluate.md); random inputs"},
         {"max-error", 0, HWNAS_OPTION_NUMBER, &s.max_error, "PERCENT",
@@ -174,17 +174,21 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
             "--data goes with --format onnx --dtype s8 or mixed, and mixed with --format onnx");
     double max_error;
     TRY(hwnas_max_error_read(&max_error, s.max_error, is_mixed));
-    if (is_file && (best || trial >= 0 || (!makes_bytes && (batch || dtype || how.is_folded))))
-        return hwnas_fail(HWNAS_E_USAGE, NULL,
-                          "of an ONNX file --format pytorch and --out have a meaning, and "
-                          "--format onnx with --dtype mixed, or with --dtype s8 and --data");
-    if (is_file && !makes_bytes && strcmp(format, "pytorch"))
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "an ONNX file is written as pytorch, not as %s",
-                          format);
     if (dtype && !is_mixed)
         TRY(hwnas_precision_find(&how.precision, dtype));
-    if (how.precision != HWNAS_F32 && (how.precision != HWNAS_S8 || !writes_onnx))
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--dtype is f32, or s8 with --format onnx");
+    const bool packs = how.precision == HWNAS_W8 || how.precision == HWNAS_W4;
+    if (is_file && (best || trial >= 0 ||
+                    (!makes_bytes && (batch || (dtype && !packs) || how.is_folded))))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "of an ONNX file --format pytorch and --out have a meaning, and "
+                          "--format onnx with --dtype mixed, w8, w4, or with --dtype s8 and "
+                          "--data");
+    if (is_file && !makes_bytes && !packs && strcmp(format, "pytorch"))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "an ONNX file is written as pytorch, not as %s",
+                          format);
+    if (how.precision != HWNAS_F32 && !(writes_onnx && (how.precision == HWNAS_S8 || packs)))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--dtype is f32, or s8, w8 or w4 with --format onnx");
     if (how.is_folded && !writes_onnx)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--fold goes with --format onnx");
     how.as_measured = !dtype;

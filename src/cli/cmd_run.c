@@ -173,7 +173,7 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
          "which network of a space; its weights are random"},
         {"device", 'd', HWNAS_OPTION_TEXT, &a.device, "DEVICE", "cpu or ref (cpu)"},
         {"threads", 't', HWNAS_OPTION_ALL, &a.threads, "N", "threads, or all (all)"},
-        {"dtype", 0, HWNAS_OPTION_TEXT, &a.dtype, "TYPE", "f32, tf32, bf16, f16 or s8 (f32)"},
+        {"dtype", 0, HWNAS_OPTION_TEXT, &a.dtype, "TYPE", "f32, tf32, bf16, f16, s8, w8 or w4 (f32)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N",
          "samples that are run together (1; an ONNX file may have its own)"},
         {"shape", 0, HWNAS_OPTION_TEXT, &a.shape, "SHAPES",

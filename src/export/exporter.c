@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "derive/derive.h"
+#include "graph/pack_weights.h"
 #include "onnx/onnx.h"
 #include "export/arch_yaml.h"
 #include "export/pytorch.h"
@@ -77,12 +78,18 @@ hwnas_status hwnas_export(const char *path, const char *format, const hwnas_arch
 hwnas_status hwnas_export_graph(const char *path, char **weights_path, const hwnas_graph *graph)
 {
     hwnas_status status = HWNAS_OK;
+    hwnas_graph *unpacked = NULL;
+    int *origin = NULL, *packed = NULL;
     hwnas_str text = {0}, weights = {0};
     if (!hwnas_ends_with(path, ".py"))
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' does not end in .py", path),
                           "the weights go beside it, with .safetensors in the place of .py");
     char *beside = hwnas_printf("%.*s.safetensors", (int)strlen(path) - 3, path);
     const char *slash = strrchr(beside, '/');
+    if (hwnas_graph_has_packed(graph)) {
+        TRY_OUT(hwnas_graph_unpack_weights(&unpacked, &origin, &packed, graph));
+        graph = unpacked;
+    }
     TRY_OUT(hwnas_pytorch_write_graph(&text, &weights, slash ? slash + 1 : beside, graph));
     TRY_OUT(hwnas_file_write(beside, weights.s, weights.n));
     TRY_OUT(hwnas_file_write(path, text.s, text.n));
@@ -91,6 +98,9 @@ hwnas_status hwnas_export_graph(const char *path, char **weights_path, const hwn
         beside = NULL;
     }
 out:
+    hwnas_graph_free(unpacked);
+    free(origin);
+    free(packed);
     free(beside);
     hwnas_str_done(&weights);
     hwnas_str_done(&text);

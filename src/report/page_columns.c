@@ -22,14 +22,15 @@ static int flags_of(const hwnas_trial *t, bool is_on_front)
            (t->rung ? IS_CHEAP : 0);
 }
 
-/* One character for each trial: the number of its source, or '-'. */
+/* One character for each trial: the number of its source in base 36, or '-'. */
 static json_t *sources_json(const hwnas_summary *s, const char *metric)
 {
-    _Static_assert(HWNAS_N_SOURCES <= 10, "a source is one digit");
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    _Static_assert(HWNAS_N_SOURCES < sizeof digits, "a source is one digit");
     char *text = hwnas_alloc(s->n_trials + 1);
     for (size_t i = 0; i < s->n_trials; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&s->trials[i], metric);
-        text[i] = v ? (char)('0' + v->source) : '-';
+        text[i] = v ? digits[v->source] : '-';
     }
     json_t *json = json_string(text);
     free(text);

@@ -168,6 +168,14 @@ static hwnas_source take_off_loss(hwnas_estimate *estimate, const hwnas_evaluato
     return source == HWNAS_EXTRAPOLATED ? source : HWNAS_PRIOR;
 }
 
+/* Weights of 8 bits in groups cost next to nothing; what those of 4 bits cost nobody has told. */
+static hwnas_source of_floats(const hwnas_evaluator *e, const hwnas_estimate *estimate)
+{
+    const hwnas_source source = source_of(e, estimate);
+    const bool is_known = source == HWNAS_EXTRAPOLATED || !hwnas_predictor_is_of_floats(e->predictor);
+    return is_known ? source : HWNAS_OF_FLOATS;
+}
+
 /* The accuracy that a network has to have; 0: any. */
 static double accuracy_floor(const hwnas_goals *goals)
 {
@@ -196,10 +204,12 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     /* What bytes cost is worth judging; other floats cost next to nothing, and the processor that
      * judges may not have them. */
     const hwnas_precision precision = hwnas_trial_precision(e->job, c->settings, -1);
-    hwnas_predictor_use_precision(e->predictor, precision == HWNAS_S8 ? HWNAS_S8 : HWNAS_F32);
+    const bool is_judged = precision == HWNAS_S8 || hwnas_precision_weight_bits(precision);
+    hwnas_predictor_use_precision(e->predictor, is_judged ? precision : HWNAS_F32);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
-    const hwnas_source source =
-        precision == HWNAS_S8 ? take_off_loss(&estimate, e, c) : source_of(e, &estimate);
+    const hwnas_source source = precision == HWNAS_S8   ? take_off_loss(&estimate, e, c)
+                                : precision == HWNAS_W4 ? of_floats(e, &estimate)
+                                                        : source_of(e, &estimate);
     add_estimate(trial, e, &estimate, source);
     return HWNAS_OK;
 }

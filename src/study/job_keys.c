@@ -414,7 +414,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "batch", 'b', .is_rare = true, SETTING(batch),
      .argument = "N", .help = "inferences at once; or {values: [1, 8]}"},
     {NULL, "dtype", .is_rare = true, SETTING(dtype),
-     .argument = "TYPE", .help = "f32, bf16, f16, s8; or {values: [f32, s8]}"},
+     .argument = "TYPE", .help = "f32, bf16, f16, s8, w8, w4; or {values: [f32, s8]}"},
     {NULL, "price", .is_rare = true, .type = HWNAS_KEY_POSITIVE, OF(price), .high = 1e9, .preset = NAN,
      .argument = "X", .help = "of the device, an hour: for the metric cost"},
     {NULL, "objectives", .is_text = true, SPECIAL(hwnas_job_read_objectives),

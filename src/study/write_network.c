@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "device/ranges.h"
 #include "export/exporter.h"
+#include "graph/pack_weights.h"
 #include "derive/derive.h"
 #include "inherit/samples.h"
 #include "onnx/onnx.h"
@@ -15,10 +16,13 @@ hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_device_options with = {.threads = 1};
+    const int bits = hwnas_precision_weight_bits(how->precision);
     hwnas_graph *folded = NULL, *quantized = NULL;
     hwnas_device *cpu = NULL;
     int *origin = NULL;
     TRY_OUT(hwnas_graph_fold(&folded, graph));
+    if (bits)
+        TRY_OUT(hwnas_graph_pack_weights(&quantized, &origin, folded, bits));
     if (how->precision == HWNAS_S8) {
         TRY_OUT(hwnas_device_open(&cpu, "cpu", &with));
         TRY_OUT(hwnas_device_quantize(&quantized, &origin, cpu, folded, how, HWNAS_QUANTIZE_FILE));
@@ -48,10 +52,18 @@ static bool is_onnx(const hwnas_network_file *file)
     return !strcmp(file->format, "onnx");
 }
 
+/* The precision of the file: one that it can be in, else f32. */
+static hwnas_precision precision_of(const hwnas_network_file *file)
+{
+    const bool has_form =
+        file->precision == HWNAS_S8 || hwnas_precision_weight_bits(file->precision);
+    return is_onnx(file) && has_form ? file->precision : HWNAS_F32;
+}
+
 /* The weights by which the network was judged. */
 static hwnas_status write_recovered(const hwnas_network_file *file, const hwnas_arch *arch)
 {
-    hwnas_exec_options how = {.precision = HWNAS_F32};
+    hwnas_exec_options how = {.precision = precision_of(file)};
     hwnas_graph *graph;
     if (file->precision == HWNAS_S8)
         TRY(hwnas_samples_calibrate(&how, file->samples, file->batch));
@@ -64,11 +76,11 @@ static hwnas_status write_recovered(const hwnas_network_file *file, const hwnas_
 
 hwnas_status hwnas_network_write(const hwnas_network_file *file, const hwnas_arch *arch)
 {
-    const bool is_of_bytes = is_onnx(file) && file->precision == HWNAS_S8;
+    const hwnas_precision precision = precision_of(file);
     if (file->samples && strcmp(file->format, "yaml"))
         return write_recovered(file, arch);
-    if (is_onnx(file) && (file->is_folded || is_of_bytes))
-        return write_folded(file->path, arch, file->batch, is_of_bytes ? HWNAS_S8 : HWNAS_F32);
+    if (is_onnx(file) && (file->is_folded || precision != HWNAS_F32))
+        return write_folded(file->path, arch, file->batch, precision);
     return hwnas_export(file->path, file->format, arch, file->batch);
 }
 
@@ -78,7 +90,13 @@ char *hwnas_network_file_note(const hwnas_network_file *file)
         [HWNAS_F32] = "",
         [HWNAS_BF16] = "is in f32, where the network was measured in bf16",
         [HWNAS_F16] = "is in f32, where the network was measured in f16",
-        [HWNAS_S8] = "is in f32, where the network was measured in s8: to be quantized"};
+        [HWNAS_S8] = "is in f32, where the network was measured in s8: to be quantized",
+        [HWNAS_W8] = "is in f32, where the network was measured in w8",
+        [HWNAS_W4] = "is in f32, where the network was measured in w4"};
+    const int bits = hwnas_precision_weight_bits(precision_of(file));
+    if (bits)
+        return hwnas_printf("has weights of %d bits (MatMulNBits, an operator of ONNX Runtime's)",
+                            bits);
     if (is_onnx(file) && file->precision == HWNAS_S8 && file->samples) {
         const int64_t n = hwnas_samples_calibrated(file->samples, file->batch);
         return hwnas_printf("is in s8 (QDQ), with ranges of %lld sample%s", (long long)n,

@@ -19,6 +19,9 @@ const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
     [HWNAS_PRIOR] = {"predicted-int8", .is_said = true,
                      .doubt = "predicted for floats, less what int8 costs published networks",
                      .is_predicted = true},
+    [HWNAS_OF_FLOATS] = {"predicted-floats", .is_said = true,
+                         .doubt = "predicted for floats: what 4-bit weights cost is not known",
+                         .is_predicted = true},
     [HWNAS_ESTIMATED] = {"estimated", .is_said = true},
 };
 

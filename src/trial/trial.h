@@ -19,6 +19,7 @@ typedef enum hwnas_source {
     HWNAS_PREDICTED,    /* by a predictor, with a standard deviation */
     HWNAS_EXTRAPOLATED, /* the same, of a network outside what it has learned from */
     HWNAS_PRIOR,        /* predicted of floats, less what int8 costs networks of its family */
+    HWNAS_OF_FLOATS,    /* predicted of floats, where what the network is in costs unknown points */
     HWNAS_ESTIMATED,    /* in the place of a measurement; such a trial is on no front */
     HWNAS_N_SOURCES
 } hwnas_source;

@@ -118,7 +118,7 @@ macs_of() {
     refuses 2 "no format 'gguf'*onnx, pytorch, yaml" export "$STUDY" --format gguf --out x
     refuses 2 "--format is missing" export "$STUDY" --out x
     refuses 2 "--out is missing" export "$STUDY" --format onnx
-    refuses 2 "--dtype is f32, or s8 with --format onnx" export "$STUDY" -f pytorch --dtype s8 -o x
+    refuses 2 "--dtype is f32, or s8, w8 or w4 with --format onnx" export "$STUDY" -f pytorch --dtype s8 -o x
     refuses 2 "no precision 'int8'*" export "$STUDY" --format onnx --dtype int8 --out x
     refuses 2 "has 60 trials, none is 60" export "$STUDY" --trial 60 --format onnx --out x
     refuses 2 "nope.db: there is no such study" export nope.db --format onnx --out x

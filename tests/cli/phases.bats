@@ -88,3 +88,14 @@ END
     ends 2 space check b.yaml
     says 'b.yaml:29:' 'no setting '\''fase'\''' 'did you mean '\''phase'\'''
 }
+
+@test "weights of 4 and 8 bits are a choice" {
+    ends 0 search --space $space --device cpu --threads 1 --accuracy proxy:log-params \
+        --dtype '{values: [f32, w8, w4]}' --objectives accuracy,tokens/s --strategy random --trials 9 --seconds 0.02 \
+        --study s.db --json
+    is out "d['failed'] == 0 and d['finished'] == 9"
+    ends 0 study export s.db --format csv
+    for dtype in f32 w8 w4; do
+        grep -q ",dtype=$dtype" out
+    done
+}

@@ -22,7 +22,7 @@ class Metric {
 
     /* "measured", "predicted", ...; "": the trial has no value. */
     source(trial) {
-        return this.sourceNames[this.sources[trial]] || "";
+        return this.sourceNames[parseInt(this.sources[trial], 36)] || "";
     }
 
     get label() {
