@@ -5,9 +5,9 @@ needs_torch() {
     /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
 }
 
-# same_gradients NETWORK BATCH [smooth]: those of the device cpu are PyTorch's.
+# same_gradients NETWORK BATCH [smooth]: those of the device cpu are PyTorch's. $arch: which network of a space.
 same_gradients() {
-    ends 0 export --space "$1" --batch "$2" --format onnx --out "$1.onnx"
+    ends 0 export --space "$1" ${arch:+--arch "$arch"} --batch "$2" --format onnx --out "$1.onnx"
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_gradients.py" "$HWNAS" "${HWNAS%/*}/tests/cli/train_step" \
         1e-4 "$1.onnx" f32 "${@:3}"
 }
@@ -22,6 +22,28 @@ same_gradients() {
 @test "training: gradients are PyTorch's: residuals and batch norms" {
     needs_torch
     same_gradients resnet32_cifar 4 smooth
+}
+
+@test "training: gradients are PyTorch's: a transformer, whose scores are scaled by one number and whose biases are added to rows" {
+    needs_torch
+    arch=layers=2,hidden=128,heads=2,ffn=41 same_gradients bert:length=8,vocabulary=64 3
+}
+
+@test "training: gradients are PyTorch's: operands that are repeated" {
+    needs_torch
+    # Along the first dimensions, the last, all of them, and in the middle.
+    printf '%s\n' 'hwnas: 1' 'name: repeated' 'input: {x: [4, 6]}' 'network:' \
+        '  - linear: {out: 6}' \
+        '  - add: [[], [weight: {shape: [6]}]]' \
+        '  - mul: [[], [weight: {shape: [4, 1]}]]' \
+        '  - mul: [[], [weight: {shape: [1]}]]' \
+        '  - tanh' \
+        '  - add: [[], [weight: {shape: [4, 6]}]]' \
+        '  - transpose: {order: [0, 2, 1]}' \
+        '  - mul: [[], [weight: {shape: [1, 4]}]]' \
+        '  - mul: [[], [weight: {shape: [1, 1]}]]' \
+        '  - flatten' '  - linear: {out: 3}' >repeated.yaml
+    same_gradients repeated.yaml 5
 }
 
 @test "training: gradients are PyTorch's: an LSTM in both directions" {

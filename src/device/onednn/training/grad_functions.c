@@ -154,10 +154,51 @@ static hwnas_status take_operand(int *out, hwnas_tape *t, const hwnas_node *node
     return HWNAS_OK;
 }
 
+/* All values of a slot in a row, in the order in which they lie; the slot itself where there are
+ * gaps between them, or they are not `n`. */
+static hwnas_status in_a_row(int *out, hwnas_tape *t, int slot, int64_t n)
+{
+    const const_dnnl_memory_desc_t given = t->slots[slot].layout;
+    const int64_t dims[] = {1, n};
+    const_dnnl_memory_desc_t layout;
+    dnnl_data_type_t type = t->type;
+    dnnl_memory_desc_query(given, dnnl_query_data_type, &type);
+    TRY(hwnas_tape_layout(&layout, t, 2, dims, NULL, type));
+    *out = dnnl_memory_desc_get_size(layout) == dnnl_memory_desc_get_size(given)
+               ? hwnas_tape_add_view(t, slot, layout)
+               : slot;
+    return HWNAS_OK;
+}
+
+static int64_t count_of(const hwnas_tape *t, int slot)
+{
+    dnnl_dims_t *dims = NULL;
+    int rank = 0;
+    int64_t n = 1;
+    dnnl_memory_desc_query(t->slots[slot].layout, dnnl_query_ndims_s32, &rank);
+    dnnl_memory_desc_query(t->slots[slot].layout, dnnl_query_dims, &dims);
+    for (int i = 0; i < rank; i++)
+        n *= (*dims)[i];
+    return n;
+}
+
+/* A single value meets all others in whatever order these lie; oneDNN has fast code for it only
+ * where that is row-major. */
 static hwnas_status combine(hwnas_tape *t, dnnl_alg_kind_t alg, int a, int b, int out,
                             const_dnnl_primitive_attr_t attr)
 {
     dnnl_primitive_desc_t desc = NULL;
+    const int64_t n = count_of(t, a);
+    if (count_of(t, b) == 1 && n > 1 &&
+        dnnl_memory_desc_equal(t->slots[a].layout, t->slots[out].layout)) {
+        int row;
+        TRY(in_a_row(&row, t, a, n));
+        if (row != a) {
+            a = row;
+            TRY(in_a_row(&out, t, out, n));
+            TRY(in_a_row(&b, t, b, 1));
+        }
+    }
     const dnnl_status_t made = dnnl_binary_primitive_desc_create(
         &desc, t->device->engine, alg, t->slots[a].layout, t->slots[b].layout, t->slots[out].layout,
         attr ? attr : t->attr);
@@ -194,6 +235,21 @@ out:
     return status;
 }
 
+/* The operand is repeated along the first dimensions and whole along those behind them, as a bias
+ * is: its gradient is a sum of rows, of which oneDNN has a reference alone. */
+static bool is_of_last(const hwnas_tape *t, const hwnas_node *node, int i)
+{
+    const hwnas_tensor *in = hwnas_node_input(t->graph, node, i);
+    const hwnas_tensor *out = hwnas_node_output(t->graph, node);
+    int k = 1;
+    while (k <= in->rank && in->dims[in->rank - k] == out->dims[out->rank - k])
+        k++;
+    for (; k <= in->rank; k++)
+        if (in->dims[in->rank - k] != 1)
+            return false;
+    return true;
+}
+
 /* Adds a gradient as large as the output to that of an operand, which may have been repeated. */
 static hwnas_status give(hwnas_tape *t, const hwnas_node *node, int i, int from)
 {
@@ -201,6 +257,15 @@ static hwnas_status give(hwnas_tape *t, const hwnas_node *node, int i, int from)
     dnnl_primitive_desc_t desc = NULL;
     if (is_as_large(t, node, i))
         return hwnas_tape_add_gradient(t, node->inputs[i], from);
+    const hwnas_tensor *output = hwnas_node_output(t->graph, node);
+    const int64_t n = hwnas_tensor_count(hwnas_node_input(t->graph, node, i));
+    TRY(hwnas_tape_plain(&plain, t, node->output, t->type));
+    if (is_of_last(t, node, i) && dnnl_memory_desc_equal(t->slots[from].layout, plain)) {
+        int sums;
+        TRY(hwnas_gradient_sum_rows(&sums, t, from, hwnas_tensor_count(output) / n, n));
+        TRY(hwnas_tape_plain(&plain, t, node->inputs[i], dnnl_f32));
+        return hwnas_tape_add_gradient(t, node->inputs[i], hwnas_tape_add_view(t, sums, plain));
+    }
     const int operand = t->notes[t->node].slots[i];
     const int sum = hwnas_tape_add_slot(t, t->slots[operand].layout);
     const dnnl_status_t made = dnnl_reduction_primitive_desc_create(
