@@ -152,7 +152,7 @@ END
 6:11: the strategy 'regularized-evolution' has one objective, not 3|strategy: regularized-evolution
 6:11: a budget of 5 trials is too small for 'bayesian'*'auto'|strategy: bayesian
 7:9: fronts is each or together, not 'both'*together*each|fronts: both
-6:*: two devices are called 'replay'*write {name|devices: ['replay:two.csv#pi_ms', 'replay:two.csv#phone_ms']
+6:*: two devices are called 'replay-two.csv-pi_ms'*write {name|devices: ['replay:two.csv#pi_ms', 'replay:two.csv#pi_ms']
 7:8: batch needs 1 to 16 values|batch: {values: []}
 7:24: batch has 8 twice|batch: {values: [1, 8, 8]}
 7:18: there is no precision 'fp32'*did you mean 'f32'*s8|dtype: {values: [fp32, s8]}
