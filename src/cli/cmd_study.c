@@ -83,10 +83,11 @@ static hwnas_status export(int argc, char **argv)
         .notes = "hwnas study export quickstart.db --format csv >trials.csv",
         .min_arguments = 1,
         .max_arguments = 1};
-    const char *path, *format = NULL;
+    const char *path, *format = NULL, *constraints = NULL;
     bool done;
     int n;
     const hwnas_option options[] = {
+        CONSTRAINTS_OPTION,
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "FORMAT",
          "csv: a table with intervals and sources; jsonl: a JSON object in each line"},
         {0}};
@@ -95,7 +96,7 @@ static hwnas_status export(int argc, char **argv)
         return HWNAS_OK;
     for (size_t i = 0; format && i < sizeof table_formats / sizeof *table_formats; i++)
         if (!strcmp(format, table_formats[i].name))
-            return print(path, NULL, hwnas_study_trials, table_formats[i].format);
+            return print(path, constraints, hwnas_study_trials, table_formats[i].format);
     return hwnas_hint(format ? hwnas_fail(HWNAS_E_USAGE, NULL, "there is no format '%s'", format)
                              : hwnas_fail(HWNAS_E_USAGE, NULL, "--format is missing"),
                       "--format csv or --format jsonl");

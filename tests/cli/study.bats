@@ -527,6 +527,20 @@ END
     /usr/bin/python3 -c '
 import json, sys
 assert [json.loads(line) for line in open("out")] == json.load(open("trials.json"))["trials"]'
+    # By other limits: a row is feasible by the published table, and the rest is as it was.
+    ends 0 study export job.db --format csv --constraints 'latency.p50 <= 5 ms on phone'
+    /usr/bin/python3 - two.csv trials.csv out <<'END'
+import csv, sys
+table = {r["arch"]: r for r in csv.DictReader(open(sys.argv[1]))}
+before, now = (list(csv.DictReader(open(path))) for path in sys.argv[2:])
+assert 0 < sum(row["feasible"] == "1" for row in now) < len(now) == len(before)
+for old, row in zip(before, now):
+    assert (row["feasible"] == "1") == (float(table[row["architecture"]]["phone_ms"]) <= 5)
+    assert row["front"] == "0" or row["feasible"] == "1"
+    assert all(row[key] == old[key] for key in row if key not in ("front", "feasible"))
+assert [row["front"] for row in now] != [row["front"] for row in before]
+END
+    refuses 2 "there is no metric 'speed'" study export job.db --format csv --constraints 'speed <= 4'
     refuses 2 "--format is missing*--format csv or --format jsonl" study export job.db
     refuses 2 "there is no format 'tsv'" study export job.db --format tsv
 }
