@@ -352,6 +352,16 @@ static void read_numbers(fake_run *run)
     }
 }
 
+/* FAKE_CUDNN_LOADS: so many seconds the first plan that runs takes to load its kernels. */
+static void load_once(void)
+{
+    static bool is_loaded;
+    const char *seconds = getenv("FAKE_CUDNN_LOADS");
+    if (seconds && !is_loaded)
+        nanosleep(&(struct timespec){.tv_sec = atoi(seconds)}, NULL);
+    is_loaded = true;
+}
+
 EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                          cudnnBackendDescriptor_t pack)
 {
@@ -365,6 +375,7 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
     if (has_fault("run") &&
         has_operation(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR))
         return CUDNN_STATUS_EXECUTION_FAILED;
+    load_once();
     fake_run *run = calloc(1, sizeof *run);
     run->call = (fake_call){.run = run_call, .free = free_call};
     run->graph = graph;

@@ -238,7 +238,9 @@ hwnas_status hwnas_cuda_compile(hwnas_exec **out, hwnas_device *device, const hw
         n_refused = hwnas_cudnn_plans_refused(gpu->plans);
         hwnas_error_clear();
         TRY(hwnas_cudnn_compile(&exec, device, graph, options));
+        hwnas_cuda_tell(gpu, "running once"); /* libraries load into the GPU what they need */
         status = go_live((hwnas_cudnn_net *)exec);
+        hwnas_cuda_told(gpu);
         if (status == HWNAS_OK)
             *out = exec;
         else
