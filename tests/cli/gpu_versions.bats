@@ -66,7 +66,7 @@ non_free() {
     local archive version
     names driver 'cu[A-Z]'
     names nvml 'nvml[A-Z]'
-    [ "$(wc -l <driver)" -ge 38 ]
+    [ "$(wc -l <driver)" -ge 41 ]
     [ "$(wc -l <nvml)" -eq 7 ]
     non_free
     apt-cache "${archive[@]}" madison libcuda1 | awk '{ print $3 }' >versions

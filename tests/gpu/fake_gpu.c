@@ -134,6 +134,16 @@ EXPORT CUresult cuDeviceGetAttribute(int *out, CUdevice_attribute which, CUdevic
     return CUDA_SUCCESS;
 }
 
+/* What waiting does: spin, or sleep; for the tests. */
+EXPORT unsigned fake_gpu_flags;
+
+EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
+{
+    (void)device;
+    fake_gpu_flags = flags;
+    return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
 {
     (void)device;

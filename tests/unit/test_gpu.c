@@ -47,6 +47,17 @@ static void whole_networks(void **state)
         }
 }
 
+/* A measurement has real-time priority, so waiting must not keep a core. */
+static void who_waits_for_the_gpu_sleeps(void **state)
+{
+    (void)state;
+    unsigned *flags = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "fake_gpu_flags");
+    assert_non_null(flags);
+    *flags = 0;
+    hwnas_device_close(open_gpu());
+    assert_int_equal(*flags & CU_CTX_SCHED_MASK, CU_CTX_SCHED_BLOCKING_SYNC);
+}
+
 /* ---- Time, energy, heat ---- */
 
 static void runs_are_replayed_and_timed(void **state)
@@ -238,6 +249,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(spellings),
         cmocka_unit_test(every_operator),
         cmocka_unit_test(whole_networks),
+        cmocka_unit_test(who_waits_for_the_gpu_sleeps),
         cmocka_unit_test(runs_are_replayed_and_timed),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(the_gpu_is_lost),

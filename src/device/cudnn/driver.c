@@ -20,6 +20,7 @@ static const hwnas_symbol symbols[] = {
     SYMBOL(cuDeviceGetAttribute, device_attribute),
     SYMBOL(cuDeviceTotalMem, total_memory),
     SYMBOL(cuMemGetInfo, memory_info),
+    SYMBOL(cuDevicePrimaryCtxSetFlags, set_context_flags),
     SYMBOL(cuDevicePrimaryCtxRetain, retain_context),
     SYMBOL(cuDevicePrimaryCtxRelease, release_context),
     SYMBOL(cuCtxSetCurrent, set_context),

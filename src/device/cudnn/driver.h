@@ -26,6 +26,7 @@ typedef struct hwnas_cuda_api {
     __typeof__(&cuDeviceGetAttribute) device_attribute;
     __typeof__(&cuDeviceTotalMem) total_memory;
     __typeof__(&cuMemGetInfo) memory_info;
+    __typeof__(&cuDevicePrimaryCtxSetFlags) set_context_flags;
     __typeof__(&cuDevicePrimaryCtxRetain) retain_context;
     __typeof__(&cuDevicePrimaryCtxRelease) release_context;
     __typeof__(&cuCtxSetCurrent) set_context;

@@ -121,6 +121,12 @@ static hwnas_status open_gpu(hwnas_live *live, hwnas_gpu *gpu, int ordinal, bool
                           ordinal, n - 1);
     TRY_CUDA(api, "open", "device", api->device(&live->device, ordinal));
     TRY(describe(gpu, live));
+    /* Who waits for the GPU sleeps. By itself the driver would have it spin where there are cores
+     * enough, and a measurement has real-time priority: it would keep the driver's own threads off
+     * its core, and the kernel stops such a process for 50 ms of each second. Times are the GPU's,
+     * so a late awakening is no part of them. */
+    TRY_CUDA(api, "open", gpu->name,
+             api->set_context_flags(live->device, CU_CTX_SCHED_BLOCKING_SYNC));
     TRY_CUDA(api, "open", gpu->name, api->retain_context(&live->context, live->device));
     TRY_CUDA(api, "use", gpu->name, api->set_context(live->context));
     TRY_CUDA(api, "open", "stream", api->stream_create(&live->stream, CU_STREAM_NON_BLOCKING));
