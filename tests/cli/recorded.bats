@@ -146,6 +146,24 @@ for card, network in zip(seen["cards"], said["networks"]):
 END
 }
 
+@test "report of a comparison of trainings: hours, money and speed in units of the base, and nothing of requests" {
+    cat >two.json <<'END'
+{"format": "hwnas.profile", "version": 1, "device": {"spelling": "cpu", "name": "Some CPU", "library": "", "isa": ""},
+ "rows": [{"model": "net", "batch": 10, "threads": 1, "status": "ok", "training": "sgd", "p50_seconds": 0.5, "items_per_second": 20},
+          {"model": "net", "batch": 20, "threads": 2, "status": "ok", "training": "sgd", "p50_seconds": 0.8, "items_per_second": 25}]}
+END
+    printf '%s\n' 'currency: EUR' 'devices: {two: {price: 3.6}}' >prices.yaml
+    "$HWNAS" compare net --training --profile two.json --price prices.yaml --samples 100 --epochs 36 --json >costs.json
+    ends 0 report costs.json
+    browse costs.html '
+        return {card: document.querySelector(".answer").innerText, table: document.querySelector("#choices-0").innerText,
+                page: document.body.innerText}'
+    is seen "'train net on' in d['result']['card'].lower() and '0.144' in d['result']['card'] and 'EUR' in d['result']['card']"
+    is seen "'100 samples' in d['result']['card'] and '36 epochs' in d['result']['card'] and '800' in d['result']['card']"
+    is seen "'speed / two' in d['result']['table'].lower() and '0.8' in d['result']['table']"
+    is seen "not any(word in d['result']['page'] for word in ('undefined', 'NaN', 'requests', 'served'))"
+}
+
 @test "report of a recorded file: names of others are text, on the page and in pictures" {
     /usr/bin/python3 - "$RECORDED/here.json" <<'END'
 import json, sys
