@@ -157,8 +157,8 @@ simulate() {
 
 @test "the first run loads kernels for longer than the timeout, and is no hang" {
     space
-    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_CUDNN_LOADS=4
-    sed -i 's/cuda:0:own/cuda:0/; s/trials: 6/trials: 1/; s/seconds: 0.05/seconds: 0.05, timeout: 2/' job.yaml
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_CUDNN_LOADS=7
+    sed -i 's/cuda:0:own/cuda:0/; s/trials: 6/trials: 1/; s/seconds: 0.05/seconds: 0.05, timeout: 4/' job.yaml
     ends 0 search job.yaml --verify none --json
     is out "(d['finished'], d['failed']) == (1, 0)"
 }
