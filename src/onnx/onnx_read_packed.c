@@ -117,7 +117,7 @@ hwnas_status hwnas_onnx_read_matmul_n_bits(int *out, hwnas_onnx_reader *r,
     if (b.status == HWNAS_OK && hwnas_onnx_has_input(node, ORDER))
         hwnas_onnx_refuse(&b, "g_idx", "is not understood: blocks of inputs in their order are");
     if (b.status != HWNAS_OK)
-        return b.status;
+        return hwnas_onnx_built(out, &b, x);
     read_codes(&inputs[0], &b, &l);
     read_scales(&inputs[1], &b, &l);
     if (hwnas_onnx_has_input(node, ZEROS) && b.status == HWNAS_OK)

@@ -76,6 +76,19 @@ ort() {
     ort compare-all .
 }
 
+@test "weights of 4 and 8 bits that are said wrongly: the node, and what is wrong" {
+    local what
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/packed_models.py" . broken
+    for what in bits block_size B K N scales g_idx; do
+        run "$HWNAS" profile "$what.onnx" --device cpu --seconds 0.01
+        [[ "$status" != 0 && "$output" == *"'y' (MatMulNBits)"*"$what"* ]] || { echo "$what: $output" && return 1; }
+    done
+    run -2 "$HWNAS" profile bias.onnx --device cpu --seconds 0.01
+    [[ "$output" == *"'y' (MatMulNBits)"* ]]
+}
+
 # What our device makes of the networks as they are written is what ONNX Runtime makes of the folded files.
 @test "folded networks, from our files" {
     local space arch base=$BATS_TEST_TMPDIR/net

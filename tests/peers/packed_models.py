@@ -1,5 +1,6 @@
 """Writes models of one MatMulNBits each, an operator of ONNX Runtime's, into a folder: 4 and 8 bits, with and without
-zero points and bias, blocks of several sizes, matrices that fill no block or no byte, one and several vectors."""
+zero points and bias, blocks of several sizes, matrices that fill no block or no byte, one and several vectors.
+With `broken` as a second word: such that none can be read, each named after what is wrong with it."""
 import sys
 from pathlib import Path
 
@@ -16,6 +17,19 @@ CASES = {
     "bytes": ((1,), 128, 48, 8, 64, None, False),
     "byte_zeros": ((4,), 100, 21, 8, 32, "packed", True),
     "many_vectors": ((2, 9), 96, 32, 4, 32, "packed", False),
+}
+
+
+# name: what is said instead of the truth
+BROKEN = {
+    "bits": {"bits": 3},
+    "block_size": {"block_size": 24},
+    "B": {"K": 160},
+    "K": {"K": 0},
+    "N": {"K": 1 << 29, "N": 1 << 29},
+    "scales": {"input": ["x", "B"]},
+    "g_idx": {"input": ["x", "B", "scales", "", "scales"]},
+    "bias": {"input": ["x", "B", "scales", "", "", "scales"]},
 }
 
 
@@ -46,6 +60,19 @@ def model(rng, vectors, k, n, bits, block, zeros, has_bias):
 
 
 folder = Path(sys.argv[1])
+if sys.argv[2:] == ["broken"]:
+    for name, said in BROKEN.items():
+        made = model(np.random.default_rng(1), *CASES["plain"])
+        node = made.graph.node[0]
+        for key, value in said.items():
+            if key == "input":
+                del node.input[:]
+                node.input.extend(value)
+            for attribute in node.attribute:
+                if attribute.name == key:
+                    attribute.i = value
+        (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
+    sys.exit()
 for name, case in CASES.items():
     made = model(np.random.default_rng(len(name)), *case)
     (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
