@@ -114,7 +114,7 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
         {"utilisation", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &compare.utilisation, "SHARE",
          "busy at most so much of the time (0.8)"},
         {"batch", 'b', HWNAS_OPTION_TEXT, &lists.batches, "LIST",
-         "batch sizes (1,8, of training 32, or what an ONNX file fixes)"},
+         "batch sizes (1,8; of training 32; of an ONNX file what it fixes)"},
         {"shape", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &models.shape, "SHAPES",
          "open dimensions of ONNX files: ids=1x128,mask=1x128"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST",

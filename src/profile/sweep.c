@@ -269,7 +269,7 @@ static hwnas_status load(cursor *c, bool is_first)
     const hwnas_model_request request = {
         .name = s->models[c->model],
         .code = s->code,
-        .batch = s->has_own_batches && c->batch == 0 ? 0 : s->batches[c->batch],
+        .batch = s->has_own_batches && c->batch == 0 && is_file(c) ? 0 : s->batches[c->batch],
         .set = s->n_shapes ? &s->shapes[c->shape] : NULL};
     hwnas_status status =
         hwnas_model_load_shaped(&c->graph, &c->own_batch, &request, s->skips ? &skipped : NULL);

@@ -170,6 +170,9 @@ END
     is out "{c['device'] for c in d['networks'][0]['choices']} == {'cpu', 'mlp'}"
     is here.json "[r['training'] for r in d['rows']] == ['sgd']"
     ends 0 compare mnist_mlp --training --profile here.json --json
+    # Nobody trains in batches of one.
+    ends 0 compare mnist_mlp --training --threads 1 --seconds 0.05 --json
+    is out "[c['measured']['batch'] for c in d['networks'][0]['choices']] == [32]"
 }
 
 @test "training costs: a comparison that makes no sense is told before anything is measured" {
