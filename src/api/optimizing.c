@@ -277,7 +277,8 @@ static hwnas_status write_files(hwnas_optimization *o, hwnas_report *report,
     char *weights = NULL;
     hwnas_network_file file = {
         .format = "onnx", .precision = o->found->best.precision, .batch = 1, .samples = o->samples};
-    hwnas_exec_options how = {.precision = HWNAS_F32};
+    hwnas_exec_options how = {
+        .precision = hwnas_precision_weight_bits(file.precision) ? file.precision : HWNAS_F32};
     if (file.precision == HWNAS_S8)
         TRY_OUT(hwnas_samples_calibrate(&how, o->samples, 1));
     TRY_OUT(hwnas_graph_write_folded(onnx, graph, &how));

@@ -15,7 +15,7 @@
 #define HWNAS_HOW_PLAIN "plain loops"
 #define HWNAS_HOW_REFERENCE "reference code"
 
-/* How many bits the weights of products have where all else stays floats; 0: of another precision. */
+/* How many bits the weights of products have where all else stays floats; 0: another precision. */
 int hwnas_precision_weight_bits(hwnas_precision precision);
 /* "f32, bf16" of a set of bits; yours to free(). */
 char *hwnas_precision_names(unsigned set);

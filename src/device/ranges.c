@@ -164,9 +164,8 @@ static hwnas_status show(hwnas_graph **out, int **origin, hwnas_device *device,
     return hwnas_device_quantize(out, origin, device, graph, options, HWNAS_QUANTIZE_FUSED);
 }
 
-hwnas_status hwnas_device_show_precision(hwnas_graph **out, hwnas_device *device,
-                                         const hwnas_graph *graph,
-                                         const hwnas_exec_options *options)
+hwnas_status hwnas_device_in_precision(hwnas_graph **out, hwnas_device *device,
+                                       const hwnas_graph *graph, const hwnas_exec_options *options)
 {
     int *origin = NULL;
     *out = NULL;

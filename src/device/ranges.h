@@ -25,11 +25,11 @@ HWNAS_CHECKED hwnas_status hwnas_device_quantize(hwnas_graph **out, int **origin
                                                  const hwnas_exec_options *options,
                                                  hwnas_quantize_form form);
 
-/* A new graph that shows what a precision makes of the network, for a reference to compute: of bytes
- * for HWNAS_S8, with packed weights for those that have few bits. `out` becomes NULL where there is
- * none to show. `graph` is folded. */
-HWNAS_CHECKED hwnas_status hwnas_device_show_precision(hwnas_graph **out, hwnas_device *device,
-                                                       const hwnas_graph *graph,
-                                                       const hwnas_exec_options *options);
+/* A new graph that has in it what a precision makes of the network: of bytes for HWNAS_S8, with
+ * packed weights for those that have few bits. `out` becomes NULL for the others. `graph` is
+ * folded. */
+HWNAS_CHECKED hwnas_status hwnas_device_in_precision(hwnas_graph **out, hwnas_device *device,
+                                                     const hwnas_graph *graph,
+                                                     const hwnas_exec_options *options);
 
 #endif

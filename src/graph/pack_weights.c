@@ -17,11 +17,35 @@ typedef struct packer {
     int *origin;
 } packer;
 
+/* The dimension of the inputs in the matrix of a product; -1: the node is no product with one. */
+static int input_axis(const hwnas_node *node)
+{
+    return node->op->id == HWNAS_OP_LINEAR ? 1 : node->op->id == HWNAS_OP_MATMUL ? 0 : -1;
+}
+
+/* Whether products alone read a tensor, as their matrix, with the inputs along `axis`. */
+static bool is_matrix_of_products(const hwnas_graph *graph, int tensor, int64_t axis)
+{
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i] == tensor)
+            return false;
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        for (int k = 0; k < graph->nodes[n].n_inputs; k++)
+            if (graph->nodes[n].inputs[k] == tensor &&
+                (k != KERNEL || input_axis(&graph->nodes[n]) != axis))
+                return false;
+    return true;
+}
+
 bool hwnas_is_packed_kernel(const hwnas_graph *graph, const hwnas_node *node)
 {
-    return hwnas_dequantizes_kernel(graph, node) &&
-           hwnas_node_attr(node, "block_size")->ints[0] > 0 &&
-           hwnas_node_input(graph, node, 0)->rank == 2 && hwnas_is_int8_kernel(graph, node);
+    if (!hwnas_dequantizes_kernel(graph, node) || hwnas_node_input(graph, node, 0)->rank != 2 ||
+        hwnas_node_attr(node, "block_size")->ints[0] < 1)
+        return false;
+    for (int i = 1; i < node->n_inputs; i++) /* scales and zero points */
+        if (hwnas_node_input(graph, node, i)->kind != HWNAS_TENSOR_WEIGHT)
+            return false;
+    return is_matrix_of_products(graph, node->output, hwnas_node_attr(node, "axis")->ints[0]);
 }
 
 const hwnas_node *hwnas_packed_kernel_of(const hwnas_graph *graph, const hwnas_node *product)
@@ -56,8 +80,8 @@ bool hwnas_graph_has_packed(const hwnas_graph *graph)
 
 /* ---- Packing ---- */
 
-/* Values as whole numbers, in place. Of the matrix' `n_in` inputs `group` share a scale; `per_input`
- * and `per_result` are how far apart neighbours lie. Scales lie as the values do. */
+/* Values as whole numbers, in place; groups of the matrix' `n_in` inputs share a scale.
+ * `is_turned`: inputs x results, and so are the scales; else the other way round. */
 static void round_groups(float *values, float *scales, int64_t n_in, int64_t n_out, bool is_turned,
                          float most)
 {
@@ -70,7 +94,9 @@ static void round_groups(float *values, float *scales, int64_t n_in, int64_t n_o
             float *at = values + o * per_result, largest = 0;
             for (int64_t i = first; i < end; i++)
                 largest = fmaxf(largest, fabsf(at[i * per_input]));
-            const float scale = largest > 0 ? largest / most : 1;
+            float scale = largest / most;
+            if (!(scale > 0))
+                scale = 1; /* zeros, or too small for a float to be divided */
             for (int64_t i = first; i < end; i++)
                 at[i * per_input] = rintf(at[i * per_input] / scale);
             scales[is_turned ? g * n_out + o : o * n_groups + g] = scale;

@@ -10,17 +10,18 @@
 
 enum { HWNAS_PACKED_GROUP = 64 }; /* inputs of a result that share a scale */
 
-/* Whether a node makes floats of the weights of products, a scale for each block of inputs. */
+/* Whether a node makes floats of the weights of products, with known scales, one for each block of
+ * inputs. */
 bool hwnas_is_packed_kernel(const hwnas_graph *graph, const hwnas_node *node);
 bool hwnas_graph_has_packed(const hwnas_graph *graph);
-/* What such a node gives to a product, as its kernel; NULL: the product's kernel is none of them. */
+/* The node of this kind that gives a product its kernel; NULL: none does. */
 const hwnas_node *hwnas_packed_kernel_of(const hwnas_graph *graph, const hwnas_node *product);
 /* 4 where all of the whole numbers are in -8 to 7, 8 in -128 to 127, else 0. */
 int hwnas_packed_bits(const hwnas_tensor *codes);
 
-/* A new graph with the weights of all products packed that are matrices: with `most` the greatest
- * whole number of so many bits (127, 7), the largest magnitude of a group becomes most. `origin` has
- * the number of the old node for each new one, -1 where there was none; yours to free(). */
+/* A new graph with the weights of all products packed that are matrices: of 8 bits the largest
+ * magnitude of a group becomes 127, of 4 bits 7. `origin` has the number of the old node for each
+ * new one, -1 where there was none; yours to free(). */
 HWNAS_CHECKED hwnas_status hwnas_graph_pack_weights(hwnas_graph **out, int **origin,
                                                     const hwnas_graph *graph, int bits);
 

@@ -25,6 +25,8 @@ bool hwnas_is_int8_kernel(const hwnas_graph *graph, const hwnas_node *node)
     enum { KERNEL = 1 };
     if (!hwnas_dequantizes_kernel(graph, node))
         return false;
+    if (hwnas_node_attr(node, "block_size")->ints[0])
+        return hwnas_is_packed_kernel(graph, node);
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *reader = &graph->nodes[i];
         const bool multiplies = reader->op->class == HWNAS_CLASS_PRODUCT;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "device/ranges.h"
+#include "graph/op.h"
+#include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
 
 /* fp32 differs by the order of its sums alone. A rounding to bf16 is off by 2^-9 at most, one to
@@ -133,13 +135,18 @@ out:
     return status;
 }
 
-static hwnas_status show_precision(hwnas_graph **out, hwnas_device *device, const hwnas_graph *graph,
-                             const hwnas_exec_options *options)
+/* `out` stays NULL where the graph itself is what the device computes. */
+static hwnas_status in_precision(hwnas_graph **out, hwnas_device *device, const hwnas_graph *graph,
+                                 const hwnas_exec_options *options)
 {
     hwnas_status status;
     hwnas_graph *folded = NULL;
+    const bool has_form =
+        options->precision == HWNAS_S8 || hwnas_precision_weight_bits(options->precision);
+    if (!has_form || hwnas_graph_is_quantized(graph))
+        return HWNAS_OK;
     TRY_OUT(hwnas_graph_fold(&folded, graph));
-    TRY_OUT(hwnas_device_show_precision(out, device, folded, options));
+    TRY_OUT(hwnas_device_in_precision(out, device, folded, options));
 out:
     hwnas_graph_free(folded);
     return status;
@@ -151,8 +158,7 @@ hwnas_status hwnas_expected_open(hwnas_expected *out, hwnas_device *device,
 {
     *out = (hwnas_expected){.how = {.max_seconds = ref_seconds}};
     TRY(hwnas_buffers_open(&out->buffers, graph));
-    if (!hwnas_graph_is_quantized(graph))
-        TRY(show_precision(&out->quantized, device, graph, &options->exec));
+    TRY(in_precision(&out->quantized, device, graph, &options->exec));
     if (out->quantized)
         graph = out->quantized;
     if (hwnas_reference_seconds(graph) <= ref_seconds) {
@@ -221,13 +227,22 @@ static hwnas_status compare_with_rounded(hwnas_verified *v, const hwnas_expected
     return status;
 }
 
+/* More than weights: those of few bits are the same floats on every device. */
+static bool has_bytes(const hwnas_graph *graph)
+{
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        if (graph->nodes[n].op->id == HWNAS_OP_DEQUANTIZE_LINEAR &&
+            !hwnas_is_packed_kernel(graph, &graph->nodes[n]))
+            return true;
+    return false;
+}
+
 hwnas_status hwnas_expected_compare(hwnas_verified *out, const hwnas_expected *expected,
                                     float *const *got, const hwnas_graph *graph,
                                     const hwnas_measure_options *options)
 {
     const hwnas_device *device = expected->how.device;
-    const hwnas_precision precision =
-        hwnas_graph_is_quantized(graph) ? HWNAS_S8 : options->exec.precision;
+    const hwnas_precision precision = has_bytes(graph) ? HWNAS_S8 : options->exec.precision;
     hwnas_verified v = {.tolerance = tolerances[precision]};
     if (device)
         snprintf(v.against, sizeof v.against, "%s, each layer by itself", device->ops->name);

@@ -18,16 +18,18 @@ static layout read_layout(builder *b)
     enum { MOST = 1 << 30 };
     layout l = {.n_in = hwnas_onnx_int(b->node, "K", 0),
                 .n_out = hwnas_onnx_int(b->node, "N", 0),
-                .block = hwnas_onnx_int(b->node, "block_size", 0),
-                .bits = (int)hwnas_onnx_int(b->node, "bits", 4)};
+                .block = hwnas_onnx_int(b->node, "block_size", 0)};
+    const int64_t bits = hwnas_onnx_int(b->node, "bits", 4);
     if (l.n_in < 1 || l.n_out < 1 || l.n_in > MOST || l.n_out > MOST || l.n_in > MOST / l.n_out)
         hwnas_onnx_refuse(b, "K or N", "is not the size of a matrix");
     else if (l.block < 16 || l.block > MOST || (l.block & (l.block - 1)))
         hwnas_onnx_refuse(b, "block_size", "is not a power of 2 from 16 on");
-    else if (l.bits != 4 && l.bits != 8)
+    else if (bits != 4 && bits != 8)
         hwnas_onnx_refuse(b, "bits", "is neither 4 nor 8");
-    if (b->status == HWNAS_OK)
-        l.n_blocks = (l.n_in + l.block - 1) / l.block;
+    if (b->status != HWNAS_OK)
+        return l;
+    l.bits = (int)bits;
+    l.n_blocks = (l.n_in + l.block - 1) / l.block;
     return l;
 }
 
@@ -71,6 +73,11 @@ static void read_codes(int *out, builder *b, const layout *l)
 {
     const int64_t per_row = l->n_blocks * l->block * l->bits / 8;
     const float *bytes = known(b, B, l->n_out * per_row, "B");
+    const hwnas_tensor *given = bytes ? hwnas_onnx_build_known(b, B, "B") : NULL;
+    if (given && given->dtype != HWNAS_UINT8)
+        hwnas_onnx_refuse(b, "B", "is not of bytes");
+    if (b->status != HWNAS_OK)
+        return;
     float *codes = bytes ? new_matrix(out, b, "weights", l->n_in, l, true) : NULL;
     if (!codes)
         return;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "graph/pack_weights.h"
 
 /* protobuf readers refuse more. */
 #define MAX_FILE_BYTES INT32_MAX
@@ -381,7 +382,7 @@ static Onnx__ModelProto *write_model(writer *w)
     model->producer_version = text(hwnas_version());
     model->opset_import = list(w, 2);
     model->opset_import[model->n_opset_import++] = opset;
-    if (hwnas_onnx_find_packed(w)) {
+    if (w->has_packed) {
         opset = message(w, &onnx__operator_set_id_proto__descriptor);
         opset->domain = text(HWNAS_ONNX_CONTRIB);
         opset->has_version = true;
@@ -403,7 +404,9 @@ static hwnas_status measure_weights(size_t *out, const writer *w)
         const hwnas_tensor *tensor = &w->from->tensors[i];
         if (tensor->kind != HWNAS_TENSOR_WEIGHT)
             continue;
-        if (tensor->data || w->weights == HWNAS_ONNX_VALUES)
+        if (w->is_packed_tensor[i])
+            bytes += hwnas_tensor_count(tensor); /* at most: of 4 bits half */
+        else if (tensor->data || w->weights == HWNAS_ONNX_VALUES)
             bytes += hwnas_tensor_bytes(tensor);
         if (!tensor->data && w->weights == HWNAS_ONNX_VALUES)
             drawn += hwnas_tensor_count(tensor);
@@ -421,8 +424,15 @@ hwnas_status hwnas_onnx_write(void **out, size_t *length, const hwnas_graph *gra
 {
     hwnas_status status = HWNAS_OK;
     writer w = {.from = graph, .weights = weights, .arena = hwnas_arena_new()};
+    hwnas_graph *unpacked = NULL;
+    int *origin = NULL, *packed_node = NULL;
     void *values = NULL, *bytes = NULL;
     size_t n_drawn = 0;
+    if (weights == HWNAS_ONNX_VALUES && !hwnas_onnx_can_write_packed(graph)) {
+        TRY_OUT(hwnas_graph_unpack_weights(&unpacked, &origin, &packed_node, graph));
+        w.from = unpacked;
+    }
+    w.has_packed = hwnas_onnx_find_packed(&w);
     TRY_OUT(measure_weights(&n_drawn, &w));
     TRY_OUT(hwnas_try_alloc(&values, n_drawn * sizeof *w.values, "the weights"));
     w.values = values;
@@ -438,6 +448,9 @@ out:
     free(w.nodes);
     free(values);
     hwnas_arena_free(w.arena);
+    hwnas_graph_free(unpacked);
+    free(origin);
+    free(packed_node);
     return status;
 }
 

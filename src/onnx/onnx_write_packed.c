@@ -3,7 +3,8 @@
  *
  * Its weights lie as results x blocks x bytes of a block; of two 4-bit numbers in a byte the first
  * has the low bits. Numbers are unsigned, with half of their range as zero where nothing else is
- * said. A file that our own runner reads keeps the nodes as they are, so that their numbers agree. */
+ * said. A file that our own runner reads keeps the nodes as they are, so that their numbers
+ * agree. */
 #include "graph/pack_weights.h"
 #include "onnx/onnx_writer.h"
 
@@ -29,8 +30,7 @@ bool hwnas_onnx_find_packed(writer *w)
         return false;
     for (size_t n = 0; n < from->n_nodes; n++) {
         const hwnas_node *node = &from->nodes[n];
-        w->is_packed_node[n] = hwnas_is_packed_kernel(from, node) &&
-                               hwnas_packed_bits(hwnas_node_input(from, node, CODES));
+        w->is_packed_node[n] = hwnas_is_packed_kernel(from, node);
         has_any |= w->is_packed_node[n];
         for (int i = 0; i < node->n_inputs; i++)
             *(w->is_packed_node[n] ? &w->is_packed_tensor[node->inputs[i]]
@@ -58,6 +58,33 @@ static float at(const float *values, const layout *l, int64_t n, int64_t result,
     return values[l->is_turned ? place * l->n_out + result : result * n + place];
 }
 
+/* Whether MatMulNBits can say it: ONNX Runtime wants blocks of a power of 2, and zero points that
+ * are whole numbers of as many bits as the weights, or floats. */
+static bool can_write(const hwnas_graph *graph, const hwnas_node *kernel)
+{
+    enum { LEAST_BLOCK = 16, MOST_BLOCK = 4096 };
+    const int64_t block = hwnas_node_attr(kernel, "block_size")->ints[0];
+    const int bits = hwnas_packed_bits(hwnas_node_input(graph, kernel, CODES));
+    const hwnas_tensor *zeros =
+        kernel->n_inputs > ZEROS ? hwnas_node_input(graph, kernel, ZEROS) : NULL;
+    if (!bits || block < LEAST_BLOCK || block > MOST_BLOCK || (block & (block - 1)))
+        return false;
+    if (!hwnas_node_input(graph, kernel, SCALES)->data || (zeros && !zeros->data))
+        return false;
+    if (!zeros || !hwnas_dtype_is_whole(zeros->dtype))
+        return true;
+    const int zero_bits = hwnas_packed_bits(zeros);
+    return zero_bits && zero_bits <= bits;
+}
+
+bool hwnas_onnx_can_write_packed(const hwnas_graph *graph)
+{
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        if (hwnas_is_packed_kernel(graph, &graph->nodes[n]) && !can_write(graph, &graph->nodes[n]))
+            return false;
+    return true;
+}
+
 /* A number less -2^(bits - 1), at a place among those of its row. */
 static void put(uint8_t *row, const layout *l, int64_t place, float value)
 {
@@ -78,14 +105,16 @@ static const char *add_numbers(writer *w, const char *name, const layout *l, con
                               (size_t)(l->n_out * per_row));
 }
 
-static const char *add_scales(writer *w, const char *name, const layout *l, const float *values)
+/* One float for each block, `added` to it. */
+static const char *add_floats(writer *w, const char *name, const layout *l, const float *values,
+                              float added)
 {
     const int64_t dims[] = {l->n_out, l->n_blocks};
     const size_t bytes = (size_t)(l->n_out * l->n_blocks) * sizeof *values;
     float *turned = hwnas_arena_alloc(w->arena, bytes);
     for (int64_t o = 0; o < l->n_out; o++)
         for (int64_t b = 0; b < l->n_blocks; b++)
-            turned[o * l->n_blocks + b] = at(values, l, l->n_blocks, o, b);
+            turned[o * l->n_blocks + b] = at(values, l, l->n_blocks, o, b) + added;
     return hwnas_onnx_add_raw(w, name, HWNAS_FLOAT32, 2, dims, turned, bytes);
 }
 
@@ -98,14 +127,18 @@ static void add_weights(writer *w, Onnx__NodeProto *to, const char *name, const 
         text(add_numbers(w, hwnas_arena_printf(w->arena, "%s.weights", name), l,
                          hwnas_node_input(w->from, kernel, CODES)->data, l->n_in, n_in, 3,
                          (const int64_t[]){l->n_out, l->n_blocks, per_block}));
-    to->input[to->n_input++] = text(add_scales(w, hwnas_arena_printf(w->arena, "%s.scales", name),
-                                               l, hwnas_node_input(w->from, kernel, SCALES)->data));
+    to->input[to->n_input++] =
+        text(add_floats(w, hwnas_arena_printf(w->arena, "%s.scales", name), l,
+                        hwnas_node_input(w->from, kernel, SCALES)->data, 0));
     if (kernel->n_inputs <= ZEROS)
         return;
+    const hwnas_tensor *zeros = hwnas_node_input(w->from, kernel, ZEROS);
+    const char *zeros_name = hwnas_arena_printf(w->arena, "%s.zeros", name);
     to->input[to->n_input++] =
-        text(add_numbers(w, hwnas_arena_printf(w->arena, "%s.zeros", name), l,
-                         hwnas_node_input(w->from, kernel, ZEROS)->data, l->n_blocks, n_zeros, 2,
-                         (const int64_t[]){l->n_out, n_zeros * l->bits / 8}));
+        text(hwnas_dtype_is_whole(zeros->dtype)
+                 ? add_numbers(w, zeros_name, l, zeros->data, l->n_blocks, n_zeros, 2,
+                               (const int64_t[]){l->n_out, n_zeros * l->bits / 8})
+                 : add_floats(w, zeros_name, l, zeros->data, (float)(1 << (l->bits - 1))));
 }
 
 bool hwnas_onnx_write_packed(writer *w, const hwnas_node *node)

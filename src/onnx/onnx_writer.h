@@ -15,7 +15,7 @@ typedef struct hwnas_onnx_writer {
     Onnx__GraphProto *to;
     /* By node: makes floats of packed weights, and is written as a part of the products that read
      * them; by tensor: such nodes alone read it. */
-    bool *is_packed_node, *is_packed_tensor;
+    bool *is_packed_node, *is_packed_tensor, has_packed;
 } hwnas_onnx_writer;
 
 /* protobuf-c has no const; it only reads what it packs. */
@@ -42,7 +42,7 @@ const char *hwnas_onnx_add_floats(hwnas_onnx_writer *w, const char *name, int ra
 /* A list of `n` whole numbers, which are copied. */
 const char *hwnas_onnx_add_whole(hwnas_onnx_writer *w, const char *name, int64_t n,
                                  const int64_t *values);
-/* Appends a constant whose bytes are as they stand in the file, and are borrowed; gives its name. */
+/* Appends a constant of bytes as they stand in the file, which are borrowed; gives its name. */
 const char *hwnas_onnx_add_raw(hwnas_onnx_writer *w, const char *name, hwnas_dtype dtype, int rank,
                                const int64_t *dims, const void *bytes, size_t length);
 /* Makes the node's output its second one; the first is left out. */
@@ -55,6 +55,8 @@ bool hwnas_onnx_write_form(hwnas_onnx_writer *w, const hwnas_node *node);
 
 /* ---- Weights of few bits (graph/pack_weights.h), which ONNX Runtime has MatMulNBits for ---- */
 
+/* Whether all packed weights of a graph can be written so; else they are to be floats. */
+bool hwnas_onnx_can_write_packed(const hwnas_graph *graph);
 /* Finds the writer's is_packed_node and is_packed_tensor; true: there are any. */
 bool hwnas_onnx_find_packed(hwnas_onnx_writer *w);
 /* Writes a product of such; false: it is none. */

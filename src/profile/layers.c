@@ -45,13 +45,33 @@ static double bytes_of_value(hwnas_precision precision)
     }
 }
 
+/* Bits of a weight that is read packed, with its share of a scale; 0: it is not. */
+static double bits_of_weight(const maker *m, int tensor)
+{
+    enum { KERNEL = 1, MOST_VECTORS = 4, SCALE = 32 }; /* as device/onednn/packed_rows.h has them */
+    const hwnas_graph *g = m->graph;
+    const hwnas_tensor *t = &g->tensors[tensor];
+    for (size_t n = 0; n < g->n_nodes && t->kind == HWNAS_TENSOR_WEIGHT && t->rank == 2; n++) {
+        const hwnas_node *node = &g->nodes[n];
+        const bool is_matrix = node->op->id == HWNAS_OP_LINEAR || node->op->id == HWNAS_OP_MATMUL;
+        if (node->inputs[0] == tensor && hwnas_is_packed_kernel(g, node))
+            return hwnas_packed_bits(t);
+        if (is_matrix && m->weight_bits && node->inputs[KERNEL] == tensor)
+            return hwnas_tensor_count(hwnas_node_output(g, node)) >
+                           MOST_VECTORS * t->dims[node->op->id == HWNAS_OP_MATMUL]
+                       ? 0
+                       : m->weight_bits + (double)SCALE / HWNAS_PACKED_GROUP;
+    }
+    return 0;
+}
+
 /* Whole numbers and what comes from or goes to outside stay as they are. */
 static double tensor_bytes(const maker *m, int tensor)
 {
     const hwnas_tensor *t = &m->graph->tensors[tensor];
-    if (m->weight_bits && t->kind == HWNAS_TENSOR_WEIGHT && t->rank == 2)
-        return (double)hwnas_tensor_count(t) *
-               (m->weight_bits / 8.0 + (double)sizeof(float) / HWNAS_PACKED_GROUP);
+    const double bits = bits_of_weight(m, tensor);
+    if (bits)
+        return (double)hwnas_tensor_count(t) * bits / 8;
     const bool stays = t->kind == HWNAS_TENSOR_INPUT || hwnas_dtype_is_whole(t->dtype);
     return stays ? (double)hwnas_tensor_bytes(t) : m->value_bytes * (double)hwnas_tensor_count(t);
 }

@@ -172,8 +172,8 @@ static hwnas_source take_off_loss(hwnas_estimate *estimate, const hwnas_evaluato
 static hwnas_source of_floats(const hwnas_evaluator *e, const hwnas_estimate *estimate)
 {
     const hwnas_source source = source_of(e, estimate);
-    const bool is_known = source == HWNAS_EXTRAPOLATED || !hwnas_predictor_is_of_floats(e->predictor);
-    return is_known ? source : HWNAS_OF_FLOATS;
+    const bool is_doubted = hwnas_predictor_is_of_floats(e->predictor);
+    return is_doubted && source != HWNAS_EXTRAPOLATED ? HWNAS_OF_FLOATS : source;
 }
 
 /* The accuracy that a network has to have; 0: any. */

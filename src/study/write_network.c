@@ -95,7 +95,8 @@ char *hwnas_network_file_note(const hwnas_network_file *file)
         [HWNAS_W4] = "is in f32, where the network was measured in w4"};
     const int bits = hwnas_precision_weight_bits(precision_of(file));
     if (bits)
-        return hwnas_printf("has weights of %d bits (MatMulNBits, an operator of ONNX Runtime's)",
+        return hwnas_printf("has the weights of its linear layers in %d bits (MatMulNBits, an "
+                            "operator of ONNX Runtime's)",
                             bits);
     if (is_onnx(file) && file->precision == HWNAS_S8 && file->samples) {
         const int64_t n = hwnas_samples_calibrated(file->samples, file->batch);

@@ -1,4 +1,5 @@
-/* test_device_packed.c: products with weights of 4 or 8 bits, on `cpu` and in files, against `ref`. */
+/* test_device_packed.c: products with weights of 4 or 8 bits, on `cpu` and in files, against
+ * `ref`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,26 +118,29 @@ static void weights_are_rounded_by_half_a_scale(void **state)
     }
 }
 
-/* Whole numbers from `low` to `high`, with a zero point that is not in their middle. */
-static hwnas_graph *with_zeros(int low, int high)
+/* Whole numbers from `low` to `high`, with a zero point that is not in their middle, and with
+ * `fraction` no whole number. */
+static hwnas_graph *with_zeros(int low, int high, float fraction, int block)
 {
-    enum { IN = 96, OUT = 21, BLOCK = 32, BLOCKS = IN / BLOCK };
-    static const int64_t x_dims[4] = {2, IN}, dims[] = {OUT, IN}, per_block[] = {OUT, BLOCKS};
-    static float codes[OUT * IN], scales[OUT * BLOCKS], zeros[OUT * BLOCKS];
+    enum { IN = 96, OUT = 21, MOST_BLOCKS = 8 };
+    const int64_t x_dims[4] = {2, IN}, dims[] = {OUT, IN}, per_block[] = {OUT, IN / block};
+    static float codes[OUT * IN], scales[OUT * MOST_BLOCKS], zeros[OUT * MOST_BLOCKS];
     hwnas_graph *graph = hwnas_graph_new("zeros", 1);
     int inputs[3], kernel, y;
     const int x = add_input(graph, x_dims);
     for (int i = 0; i < OUT * IN; i++)
         codes[i] = (float)(low + i * 37 % (high - low + 1));
-    for (int i = 0; i < OUT * BLOCKS; i++) {
+    for (int i = 0; i < OUT * IN / block; i++) {
         scales[i] = 0.01f * (float)(1 + i % 7);
-        zeros[i] = (float)(low + i % 5);
+        zeros[i] = (float)(low + i % 5) + fraction;
     }
     ok(hwnas_graph_add_constant(&inputs[0], graph, "codes", 2, dims, codes));
     ok(hwnas_graph_add_constant(&inputs[1], graph, "scales", 2, per_block, scales));
     ok(hwnas_graph_add_constant(&inputs[2], graph, "zeros", 2, per_block, zeros));
-    graph->tensors[inputs[0]].dtype = graph->tensors[inputs[2]].dtype = HWNAS_INT8;
-    const hwnas_attr attrs[] = {hwnas_attr_int(1), hwnas_attr_int(BLOCK)};
+    graph->tensors[inputs[0]].dtype = HWNAS_INT8;
+    if (fraction == 0)
+        graph->tensors[inputs[2]].dtype = HWNAS_INT8;
+    const hwnas_attr attrs[] = {hwnas_attr_int(1), hwnas_attr_int(block)};
     ok(hwnas_graph_add_node(&kernel, graph, hwnas_ops[HWNAS_OP_DEQUANTIZE_LINEAR], "kernel", attrs,
                             3, inputs, false));
     const hwnas_attr out[] = {hwnas_attr_int(OUT), hwnas_attr_int(0)};
@@ -152,7 +156,7 @@ static void zero_points_count(void **state)
     (void)state;
     hwnas_device *cpu = open_device("cpu", 1);
     for (size_t i = 0; i < COUNT(ranges); i++) {
-        hwnas_graph *graph = with_zeros(ranges[i][0], ranges[i][1]);
+        hwnas_graph *graph = with_zeros(ranges[i][0], ranges[i][1], i ? 0 : 0.3f, 32);
         float *got = outcome(cpu, graph, 5), *wanted = outcome(ref, graph, 5);
         expect_same("zero points", got, wanted, count_outputs(graph));
         free(got);
@@ -162,39 +166,118 @@ static void zero_points_count(void **state)
     hwnas_device_close(cpu);
 }
 
+/* Reads a written graph again: it must give the same, and have packed weights if `is_packed`. */
+static void check_file(const hwnas_graph *graph, hwnas_onnx_weights how, bool is_packed)
+{
+    hwnas_graph *read;
+    void *bytes;
+    size_t length;
+    ok(hwnas_onnx_write(&bytes, &length, graph, how));
+    ok(hwnas_onnx_read(&read, "packed", bytes, length));
+    assert_int_equal(hwnas_graph_has_packed(read), is_packed);
+    if (how == HWNAS_ONNX_SEEDS)
+        assert_int_equal(read->n_nodes, graph->n_nodes);
+    float *got = outcome(ref, read, 7), *wanted = outcome(ref, graph, 7);
+    expect_same("read again", got, wanted, count_outputs(graph)); /* a bias is added last */
+    free(got);
+    free(wanted);
+    free(bytes);
+    hwnas_graph_free(read);
+}
+
 /* A file has the same numbers in another order; for our own runner it has the same nodes. */
 static void files_keep_every_weight(void **state)
 {
     (void)state;
-    for (int i = 0; i < 6; i++) {
-        hwnas_graph *graph, *read;
-        if (i < 4) {
-            hwnas_graph *plain = product(2, i < 2 ? 200 : 64, 33, i % 2);
-            int *origin;
-            ok(hwnas_graph_pack_weights(&graph, &origin, plain, i < 2 ? 4 : 8));
-            free(origin);
-            hwnas_graph_free(plain);
-        } else {
-            graph = with_zeros(i == 4 ? -8 : -128, i == 4 ? 7 : 127);
-        }
-        for (int w = 0; w < 2; w++) {
-            const hwnas_onnx_weights how = w ? HWNAS_ONNX_VALUES : HWNAS_ONNX_SEEDS;
-            void *bytes;
-            size_t length;
-            ok(hwnas_onnx_write(&bytes, &length, graph, how));
-            ok(hwnas_onnx_read(&read, "packed", bytes, length));
-            assert_true(hwnas_graph_has_packed(read));
-            if (how == HWNAS_ONNX_SEEDS)
-                assert_int_equal(read->n_nodes, graph->n_nodes);
-            float *got = outcome(ref, read, 7), *wanted = outcome(ref, graph, 7);
-            expect_same("read again", got, wanted, count_outputs(graph)); /* a bias is added last */
-            free(got);
-            free(wanted);
-            free(bytes);
-            hwnas_graph_free(read);
-        }
+    for (int i = 0; i < 4; i++) {
+        hwnas_graph *plain = product(2, i < 2 ? 200 : 64, 33, i % 2), *graph;
+        int *origin;
+        ok(hwnas_graph_pack_weights(&graph, &origin, plain, i < 2 ? 4 : 8));
+        check_file(graph, HWNAS_ONNX_SEEDS, true);
+        check_file(graph, HWNAS_ONNX_VALUES, true);
+        free(origin);
+        hwnas_graph_free(plain);
         hwnas_graph_free(graph);
     }
+}
+
+static void files_keep_every_zero_point(void **state)
+{
+    static const struct {
+        int low, high, block;
+        float fraction;
+        bool is_packed; /* MatMulNBits can say it */
+    } rows[] = {{-8, 7, 32, 0, true},      {-128, 127, 32, 0, true}, {-8, 7, 32, 0.3f, true},
+                {-128, 127, 32, 0.3f, true}, {-8, 7, 24, 0, false},    {-8, 3, 12, 0.3f, false}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_graph *graph =
+            with_zeros(rows[i].low, rows[i].high, rows[i].fraction, rows[i].block);
+        check_file(graph, HWNAS_ONNX_SEEDS, true);
+        check_file(graph, HWNAS_ONNX_VALUES, rows[i].is_packed);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Scales along the results, and scales that the network is given: no packed weights, but right. */
+static void other_blocks_are_no_packed_weights(void **state)
+{
+    enum { IN = 16, OUT = 64 };
+    static const int64_t x_dims[4] = {1, IN}, dims[] = {IN, OUT}, scale_dims[4] = {IN, 1},
+                         given_dims[4] = {1, OUT};
+    static float codes[IN * OUT], scales[IN];
+    (void)state;
+    hwnas_device *cpu = open_device("cpu", 1);
+    for (int i = 0; i < IN * OUT; i++)
+        codes[i] = (float)(i * 37 % 15 - 7);
+    for (int i = 0; i < IN; i++)
+        scales[i] = 0.01f * (float)(1 + i);
+    for (int is_given = 0; is_given < 2; is_given++) {
+        hwnas_graph *graph = hwnas_graph_new("other", 1);
+        int inputs[2], kernel, y;
+        const int x = add_input(graph, x_dims);
+        ok(hwnas_graph_add_constant(&inputs[0], graph, "codes", 2, dims, codes));
+        graph->tensors[inputs[0]].dtype = HWNAS_INT8;
+        if (is_given)
+            inputs[1] = add_input(graph, given_dims);
+        else
+            ok(hwnas_graph_add_constant(&inputs[1], graph, "scales", 2, scale_dims, scales));
+        const hwnas_attr attrs[] = {hwnas_attr_int(!is_given), hwnas_attr_int(64)};
+        ok(hwnas_graph_add_node(&kernel, graph, hwnas_ops[HWNAS_OP_DEQUANTIZE_LINEAR], "kernel",
+                                attrs, 2, inputs, false));
+        ok(hwnas_graph_add_node(&y, graph, hwnas_ops[HWNAS_OP_MATMUL], "product", NULL, 2,
+                                (int[]){x, kernel}, false));
+        hwnas_graph_add_output(graph, y);
+        assert_false(hwnas_graph_has_packed(graph));
+        float *got = outcome(cpu, graph, 5), *wanted = outcome(ref, graph, 5);
+        expect_same("other blocks", got, wanted, count_outputs(graph));
+        check_file(graph, HWNAS_ONNX_SEEDS, false);
+        free(got);
+        free(wanted);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+}
+
+/* So small that their scale would be 0. */
+static void smallest_weights_stay_finite(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = product(1, 64, 16, false), *packed;
+    int *origin;
+    float *weights = malloc(64 * 16 * sizeof *weights);
+    for (int i = 0; i < 64 * 16; i++)
+        weights[i] = 1e-45f;
+    graph->tensors[graph->nodes[0].inputs[1]].data = weights;
+    ok(hwnas_graph_pack_weights(&packed, &origin, graph, 8));
+    float *got = outcome(ref, packed, 1);
+    for (int64_t i = 0; i < count_outputs(packed); i++)
+        assert_true(isfinite(got[i]));
+    free(got);
+    free(origin);
+    free(weights);
+    hwnas_graph_free(packed);
+    hwnas_graph_free(graph);
 }
 
 static int open_ref(void **state)
@@ -218,6 +301,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(weights_are_rounded_by_half_a_scale),
         cmocka_unit_test(zero_points_count),
         cmocka_unit_test(files_keep_every_weight),
+        cmocka_unit_test(files_keep_every_zero_point),
+        cmocka_unit_test(other_blocks_are_no_packed_weights),
+        cmocka_unit_test(smallest_weights_stay_finite),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

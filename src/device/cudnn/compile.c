@@ -150,6 +150,22 @@ static void tell_origins(hwnas_cudnn_net *net, const int *origin)
     }
 }
 
+/* Scales of blocks are known to no engine and no kernel of ours. */
+static hwnas_status check_blocks(const hwnas_graph *graph)
+{
+    for (size_t n = 0; n < graph->n_nodes; n++) {
+        const hwnas_node *node = &graph->nodes[n];
+        const bool has_scales =
+            node->op->id == HWNAS_OP_QUANTIZE_LINEAR || node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR;
+        if (has_scales && hwnas_node_attr(node, "block_size")->ints[0])
+            return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                              "'%s' has a scale for each block of values, which is not made for "
+                              "GPUs",
+                              node->name);
+    }
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                  const hwnas_exec_options *options)
 {
@@ -166,6 +182,7 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwn
         TRY(hwnas_graph_unpack_weights(&made, &origin, &packed, graph));
     else if (options->precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph))
         TRY(hwnas_cudnn_quantize(&made, &origin, device, graph, options));
+    TRY_OUT(check_blocks(made ? made : graph));
     TRY_OUT(hwnas_cudnn_net_new(&net, device, made ? made : graph, options->precision, NULL));
     net->base.ops = base->ops;
     if (origin)

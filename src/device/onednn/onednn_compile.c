@@ -221,14 +221,14 @@ static hwnas_status compile_group(compiler *c, step *s, const hwnas_onednn_group
 static int packed_before(const hwnas_onednn_source *source, int node)
 {
     const hwnas_node *nodes = source->graph->nodes;
-    if (!source->packed || source->made_packing || nodes[node].n_inputs < 2)
+    if (!source->packed_node || source->made_packed_graph || nodes[node].n_inputs < 2)
         return -1;
     const int kernel = nodes[node].inputs[1];
     for (int n = 0; n < node; n++)
         for (int i = 0; i < nodes[n].n_inputs; i++)
             if (nodes[n].inputs[i] == kernel)
                 return -1;
-    return source->packed[kernel];
+    return source->packed_node[kernel];
 }
 
 /* The nodes by their numbers in the caller's graph; those that only change types have
@@ -346,6 +346,11 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
 {
     hwnas_graph *quantized = NULL;
     int *origin = NULL;
+    const int bits = hwnas_precision_weight_bits(options->precision);
+    if (hwnas_graph_has_packed(graph))
+        return hwnas_onednn_source_packed(out, graph, 0);
+    if (bits && !hwnas_graph_is_quantized(graph))
+        return hwnas_onednn_source_packed(out, graph, bits);
     if (options->precision == HWNAS_BF16 || options->precision == HWNAS_F16) {
         hwnas_onednn_source floats;
         hwnas_onednn_source_init(&floats, graph);
@@ -353,10 +358,6 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
         hwnas_onednn_source_done(&floats);
         return status;
     }
-    const int bits = hwnas_precision_weight_bits(options->precision);
-    const bool is_packed = hwnas_graph_has_packed(graph);
-    if (bits || is_packed)
-        return hwnas_onednn_source_packed(out, graph, is_packed ? 0 : bits);
     if (options->precision != HWNAS_S8 || hwnas_graph_is_quantized(graph)) {
         hwnas_onednn_source_init(out, graph);
         return HWNAS_OK;

@@ -83,13 +83,13 @@ static void pack(const rows *r, const float *matrix, bool is_turned)
                 *to++ = k < r->n_out ? matrix[k * per_result + i * per_input] : 0;
 }
 
-/* The node of `source->packing` that makes floats of the product's kernel, if these loops can do
- * without it; else NULL. */
+/* The node of `source->packed_graph` that makes floats of the product's kernel, if these loops can
+ * do without it; else NULL. */
 static const hwnas_node *packed_kernel(const hwnas_onednn_source *source, const hwnas_node *root)
 {
-    const int at = source->packed ? source->packed[root->inputs[1]] : -1;
-    const hwnas_node *node = at < 0 ? NULL : &source->packing->nodes[at];
-    return node && hwnas_packed_rows_fit(source->packing, node) ? node : NULL;
+    const int at = source->packed_node ? source->packed_node[root->inputs[1]] : -1;
+    const hwnas_node *node = at < 0 ? NULL : &source->packed_graph->nodes[at];
+    return node && hwnas_packed_rows_fit(source->packed_graph, node) ? node : NULL;
 }
 
 /* `bytes`: what they take. */
@@ -101,7 +101,7 @@ static hwnas_status take_weights(rows *r, size_t *bytes, const hwnas_onednn_sour
     const bool is_turned = root->op->id == HWNAS_OP_MATMUL;
     void *weights, *copy = NULL;
     if (packed) {
-        TRY(hwnas_packed_rows_new(&r->packed, source->packing, packed, is_turned, r->n_vectors,
+        TRY(hwnas_packed_rows_new(&r->packed, source->packed_graph, packed, is_turned, r->n_vectors,
                                   name));
         *bytes = hwnas_packed_rows_bytes(r->packed);
         return HWNAS_OK;

@@ -12,6 +12,8 @@
 /* Whether scale and zero point are known, as oneDNN wants them. */
 static bool has_known_scale(const hwnas_graph *graph, const hwnas_node *node)
 {
+    if (hwnas_node_attr(node, "block_size")->ints[0])
+        return false;
     for (int i = 1; i < node->n_inputs; i++)
         if (hwnas_node_input(graph, node, i)->kind != HWNAS_TENSOR_WEIGHT)
             return false;
@@ -77,9 +79,9 @@ hwnas_status hwnas_onednn_source_packed(hwnas_onednn_source *out, const hwnas_gr
     hwnas_onednn_source_init(out, unpacked);
     out->made = unpacked;
     out->origin = origin;
-    out->packed = packed;
-    out->packing = packing ? packing : graph;
-    out->made_packing = packing;
+    out->packed_node = packed;
+    out->packed_graph = packing ? packing : graph;
+    out->made_packed_graph = packing;
     packing = NULL;
 out:
     free(first);
@@ -89,8 +91,8 @@ out:
 
 void hwnas_onednn_source_done(hwnas_onednn_source *source)
 {
-    hwnas_graph_free(source->made_packing);
-    free(source->packed);
+    hwnas_graph_free(source->made_packed_graph);
+    free(source->packed_node);
     hwnas_graph_free(source->made);
     free(source->kept);
     free(source->origin);

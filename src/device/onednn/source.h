@@ -15,14 +15,15 @@ typedef struct hwnas_onednn_source {
     dnnl_data_type_t *kept;  /* by tensor */
     int *origin;             /* by node: which of the caller's graph, or -1; NULL: the same */
     /* (optional) Where weights are whole numbers in fewer bits (graph/pack_weights.h): `graph` has
-     * them as floats, and this says, by tensor, of which node of `packing` those are; -1: none. */
-    int *packed;
-    const hwnas_graph *packing;
-    hwnas_graph *made_packing; /* the same, where it is ours */
+     * them as floats, and this says, by tensor, of which node of `packed_graph` those are; -1: of
+     * none. */
+    int *packed_node;
+    const hwnas_graph *packed_graph;
+    hwnas_graph *made_packed_graph; /* the same, where it is ours */
 } hwnas_onednn_source;
 
-/* A graph that has packed weights, or of which all are to be packed in `bits` (0: as it is). It must
- * outlive the source. */
+/* A graph that has packed weights, or of which all are to be packed in `bits` (0: as it is). It
+ * must outlive the source. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_source_packed(hwnas_onednn_source *out,
                                                       const hwnas_graph *graph, int bits);
 /* The graph as floats and bytes; for others see casts.h. It must outlive the source. Of quantised

@@ -225,7 +225,7 @@ hwnas_status hwnas_ort_compile(hwnas_exec **out, hwnas_device *base, const hwnas
     exec->base.ops = base->ops;
     exec->device = (const ort_device *)base;
     if (!hwnas_graph_is_quantized(graph))
-        TRY_OUT(hwnas_device_show_precision(&quantized, base, graph, options));
+        TRY_OUT(hwnas_device_in_precision(&quantized, base, graph, options));
     if (quantized)
         graph = quantized;
     TRY_OUT(open_session(exec, graph));

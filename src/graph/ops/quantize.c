@@ -8,10 +8,21 @@ enum { X, SCALE, ZERO };
 enum { AXIS, BLOCK }; /* attributes */
 
 static const hwnas_attr_row attrs[] = {
-    {.name = "axis", .kind = HWNAS_ATTR_INT, .fallback = 1, .low = -HWNAS_MAX_RANK,
-     .high = HWNAS_MAX_RANK - 1, .onnx = "axis", .help = "dimension that has scales of its own"},
-    {.name = "block_size", .kind = HWNAS_ATTR_INT, .fallback = 0, .low = 0, .high = 1 << 30,
-     .onnx = "block_size", .onnx_is_rare = true, .help = "places along it that share a scale; 0: none do"},
+    {.name = "axis",
+     .kind = HWNAS_ATTR_INT,
+     .fallback = 1,
+     .low = -HWNAS_MAX_RANK,
+     .high = HWNAS_MAX_RANK - 1,
+     .onnx = "axis",
+     .help = "dimension that has scales of its own"},
+    {.name = "block_size",
+     .kind = HWNAS_ATTR_INT,
+     .fallback = 0,
+     .low = 0,
+     .high = 1 << 30,
+     .onnx = "block_size",
+     .onnx_is_rare = true,
+     .help = "places along it that share a scale; 0: no blocks"},
     {0},
 };
 
@@ -19,7 +30,8 @@ static const hwnas_attr_row attrs[] = {
 static void settle(const hwnas_graph *graph, hwnas_node *node)
 {
     int64_t *axis = node->attrs[AXIS].ints;
-    if (hwnas_tensor_count(hwnas_node_input(graph, node, SCALE)) == 1 && !node->attrs[BLOCK].ints[0])
+    if (!node->attrs[BLOCK].ints[0] &&
+        hwnas_tensor_count(hwnas_node_input(graph, node, SCALE)) == 1)
         *axis = 0;
     else
         hwnas_settle_axis(axis, hwnas_node_input(graph, node, X)->rank);
@@ -45,7 +57,8 @@ static hwnas_status check(const hwnas_graph *graph, const hwnas_node *node)
         const int64_t n = hwnas_tensor_count(of);
         if (block && fit_blocks(of, in, axis, block))
             continue;
-        if (block || of->rank > 1 || (n != 1 && (axis < 0 || axis >= in->rank || n != in->dims[axis])) ||
+        const bool is_along = axis >= 0 && axis < in->rank && n == in->dims[axis];
+        if (block || of->rank > 1 || (n != 1 && !is_along) ||
             n != hwnas_tensor_count(hwnas_node_input(graph, node, SCALE)))
             return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s': scales of shape %s do not fit %s",
                               node->op->name, hwnas_tensor_shape(of).s, hwnas_tensor_shape(in).s);
