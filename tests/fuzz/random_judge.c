@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "graph/op.h"
+#include "graph/pack_weights.h"
+#include "graph/quantize_graph.h"
 #include "graph/rewrite.h"
 
 /* ---- Graphs ---- */
@@ -139,6 +141,8 @@ static const double roundings[HWNAS_N_PRECISIONS] = {
     [HWNAS_BF16] = 1.0 / 256,
     [HWNAS_F16] = 1.0 / 2048,
     [HWNAS_S8] = 1.0 / 127,
+    [HWNAS_W8] = 1.0 / (1 << 22), /* the weights are compared as they are packed */
+    [HWNAS_W4] = 1.0 / (1 << 22),
 };
 enum { N_NOISY = 8, N_SHARED = 3, FACTOR = 4 };
 
@@ -251,6 +255,24 @@ static bool are_finite(const float *values, int64_t n)
     return true;
 }
 
+/* What `ref` makes of the graph with its weights packed, in the place of what it made of floats. */
+static hwnas_status expect_packed(float **wanted, const recipe *r, const hwnas_graph *folded,
+                                  hwnas_device *ref, int bits)
+{
+    hwnas_graph *packed;
+    int *origin;
+    float *values = NULL;
+    TRY(hwnas_graph_pack_weights(&packed, &origin, folded, bits));
+    const hwnas_status status = run(&values, r, packed, ref, HWNAS_F32);
+    if (status == HWNAS_OK) {
+        free(*wanted);
+        *wanted = values;
+    }
+    free(origin);
+    hwnas_graph_free(packed);
+    return status;
+}
+
 /* What is wrong with the recipe itself is nobody's fault. */
 static hwnas_status judge(random_verdict *out, const recipe *r, hwnas_device *cpu,
                           hwnas_device *ref, hwnas_precision precision)
@@ -262,20 +284,23 @@ static hwnas_status judge(random_verdict *out, const recipe *r, hwnas_device *cp
     double bounds[RANDOM_MAX_OUTPUTS], distances[RANDOM_MAX_OUTPUTS];
     bool is_beyond_f16 = false;
     const double rounding = roundings[has_bytes(r) ? HWNAS_S8 : precision];
+    const int bits = hwnas_precision_weight_bits(precision);
     TRY_OUT(build(&graph, tensors, r, NULL));
     if (r->seed % 2) /* as if a file had brought it */
         TRY_OUT(hwnas_graph_fuse(&fused, graph));
     TRY_OUT(hwnas_graph_fold(&folded, fused ? fused : graph));
     TRY_OUT(run(&wanted, r, graph, ref, HWNAS_F32));
-    const float *at = wanted;
     if (!are_finite(wanted, count_values(graph, graph->n_outputs, graph->outputs)))
         goto out;
     TRY_OUT(find_bounds(bounds, &is_beyond_f16, r, graph, wanted, ref, rounding));
+    if (bits && !hwnas_graph_is_quantized(folded))
+        TRY_OUT(expect_packed(&wanted, r, folded, ref, bits));
     out->says_nothing = false;
     out->status = run(&got, r, folded, cpu, precision);
     if (out->status != HWNAS_OK)
         goto out;
     find_distances(distances, graph, got, wanted);
+    const float *at = wanted;
     for (size_t i = 0; i < graph->n_outputs; i++) {
         const int64_t n = hwnas_tensor_count(&graph->tensors[graph->outputs[i]]);
         const double scale = largest_of(at, n), bound = bounds[i] + 1e-30;

@@ -100,12 +100,18 @@ static void compare_in(row *r, const char *code, const hwnas_expected *expected,
     free(got);
 }
 
-/* In s8 the quantised graph is what is expected, in all others the graph itself. The loops may take
- * `most` seconds. */
+/* Whether a precision computes another graph than that of floats. */
+static bool has_form(hwnas_precision precision)
+{
+    return precision == HWNAS_S8 || hwnas_precision_weight_bits(precision);
+}
+
+/* What is expected is the graph as the precision has it: of bytes, with packed weights, or itself.
+ * The loops may take `most` seconds. */
 static void compare(row *r, const char *code, const hwnas_graph *graph, double most)
 {
     hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
-    hwnas_expected plain, bytes = {0};
+    hwnas_expected plain;
     const double start = hwnas_now();
     ok(hwnas_expected_open(&plain, cpu, graph, most, &options), r->name);
     if (!plain.how.device) {
@@ -117,12 +123,13 @@ static void compare(row *r, const char *code, const hwnas_graph *graph, double m
         options.exec.precision = (hwnas_precision)p;
         if (!(precisions & (1U << p)))
             continue;
-        if (p == HWNAS_S8)
-            ok(hwnas_expected_open(&bytes, cpu, graph, most, &options), r->name);
-        compare_in(r, code, p == HWNAS_S8 ? &bytes : &plain, graph, &options);
+        hwnas_expected formed = {0};
+        if (has_form(options.exec.precision))
+            ok(hwnas_expected_open(&formed, cpu, graph, most, &options), r->name);
+        compare_in(r, code, has_form(options.exec.precision) ? &formed : &plain, graph, &options);
+        hwnas_expected_done(&formed);
     }
     hwnas_expected_done(&plain);
-    hwnas_expected_done(&bytes);
 }
 
 static void end_row(row *r)

@@ -25,7 +25,8 @@
 
 enum { N_GRAPHS = 300, N_LONG = 5000, N_SHOWN = 5 };
 
-static const hwnas_precision precisions[] = {HWNAS_F32, HWNAS_BF16, HWNAS_F16, HWNAS_S8};
+static const hwnas_precision precisions[] = {HWNAS_F32, HWNAS_BF16, HWNAS_F16,
+                                            HWNAS_S8,  HWNAS_W8,   HWNAS_W4};
 
 /* How far the process that runs the graphs is: it may end with any of them. */
 typedef struct progress {
