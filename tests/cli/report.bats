@@ -287,6 +287,7 @@ END
     has_charts || skip "built without uPlot"
     "$HWNAS" study trials "$PAGES/job.db" --json >trials.json
     browse "$PAGES/job.html" '
+        for (let i = 0; i < 200 && !document.querySelector("#lines .u-over"); i++) await later(100); // it is drawn
         await later(500);
         const plot = document.querySelector("#lines .plot"), told = () => document.querySelector("#kept").innerText;
         const key = (k) => plot.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
