@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/grid.h"
 #include "report/profile_text.h"
 
 #define MS 1e3
@@ -108,19 +107,25 @@ static bool has_several(const hwnas_comparison *c, const hwnas_answer *answer, b
     return of_precision ? first->precision != HWNAS_F32 || first->is_mixed : first->streams != 1;
 }
 
+void hwnas_choice_begin_row(hwnas_grid *grid, const hwnas_answer *answer,
+                            const hwnas_device_choice *choice)
+{
+    hwnas_grid_cell(grid, "%s",
+                    choice == answer->winner      ? "*"
+                    : choice == answer->runner_up ? "+"
+                                                  : "");
+    hwnas_grid_cell(grid, "%s", choice->device);
+    hwnas_grid_cell(grid, "%d", choice->row->batch);
+    hwnas_grid_cell(grid, "%d", choice->row->threads);
+}
+
 static void put_choice(hwnas_grid *grid, const hwnas_comparison *c, const hwnas_answer *answer,
                        const hwnas_device_choice *choice)
 {
     const hwnas_profile_row *row = choice->row;
     const double promised = hwnas_profile_row_latency(row, c->query.percentile);
     const int decimals = hwnas_grid_decimals(row->m.p50 * MS);
-    hwnas_grid_cell(grid, "%s",
-                    choice == answer->winner      ? "*"
-                    : choice == answer->runner_up ? "+"
-                                                  : "");
-    hwnas_grid_cell(grid, "%s", choice->device);
-    hwnas_grid_cell(grid, "%d", row->batch);
-    hwnas_grid_cell(grid, "%d", row->threads);
+    hwnas_choice_begin_row(grid, answer, choice);
     if (has_several(c, answer, false))
         hwnas_grid_cell(grid, "%d", row->streams);
     if (has_several(c, answer, true))

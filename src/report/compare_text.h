@@ -6,9 +6,13 @@
 
 #include "base/str.h"
 #include "profile/compare.h"
+#include "report/grid.h"
 
 /* Each device once, as a table: what it is, where its figures and its price come from. */
 void hwnas_comparison_devices(hwnas_str *out, const hwnas_comparison *comparison);
+/* How a row of either table begins: a mark of winner and runner-up, device, batch, threads. */
+void hwnas_choice_begin_row(hwnas_grid *grid, const hwnas_answer *answer,
+                            const hwnas_device_choice *choice);
 /* That of training steps; hwnas_comparison_text() is of either. */
 void hwnas_training_comparison_text(hwnas_str *out, const hwnas_comparison *comparison);
 void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *comparison);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/compare_text.h"
-#include "report/grid.h"
 #include "report/training_costs_text.h"
 
 #define MS 1e3
@@ -53,13 +52,7 @@ static void put_choice(hwnas_grid *grid, const hwnas_comparison *c, const hwnas_
 {
     const hwnas_profile_row *row = choice->row;
     const bool has_plan = c->query.plan.samples > 0;
-    hwnas_grid_cell(grid, "%s",
-                    choice == answer->winner      ? "*"
-                    : choice == answer->runner_up ? "+"
-                                                  : "");
-    hwnas_grid_cell(grid, "%s", choice->device);
-    hwnas_grid_cell(grid, "%d", row->batch);
-    hwnas_grid_cell(grid, "%d", row->threads);
+    hwnas_choice_begin_row(grid, answer, choice);
     hwnas_grid_cell(grid, "%s", hwnas_profile_row_dtype(row));
     if (choice->flaw) {
         hwnas_grid_rest(grid, "no: %s", choice->flaw);
