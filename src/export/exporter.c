@@ -79,7 +79,6 @@ hwnas_status hwnas_export_graph(const char *path, char **weights_path, const hwn
 {
     hwnas_status status = HWNAS_OK;
     hwnas_graph *unpacked = NULL;
-    int *origin = NULL, *packed = NULL;
     hwnas_str text = {0}, weights = {0};
     if (!hwnas_ends_with(path, ".py"))
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' does not end in .py", path),
@@ -87,7 +86,7 @@ hwnas_status hwnas_export_graph(const char *path, char **weights_path, const hwn
     char *beside = hwnas_printf("%.*s.safetensors", (int)strlen(path) - 3, path);
     const char *slash = strrchr(beside, '/');
     if (hwnas_graph_has_packed(graph)) {
-        TRY_OUT(hwnas_graph_unpack_weights(&unpacked, &origin, &packed, graph));
+        TRY_OUT(hwnas_graph_unpack_weights(&unpacked, NULL, NULL, graph));
         graph = unpacked;
     }
     TRY_OUT(hwnas_pytorch_write_graph(&text, &weights, slash ? slash + 1 : beside, graph));
@@ -99,8 +98,6 @@ hwnas_status hwnas_export_graph(const char *path, char **weights_path, const hwn
     }
 out:
     hwnas_graph_free(unpacked);
-    free(origin);
-    free(packed);
     free(beside);
     hwnas_str_done(&weights);
     hwnas_str_done(&text);

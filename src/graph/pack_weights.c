@@ -224,12 +224,14 @@ hwnas_status hwnas_graph_unpack_weights(hwnas_graph **out, int **origin, int **p
     for (size_t i = 0; i < graph->n_tensors; i++)
         p.packed[i] = -1;
     const hwnas_status status = hwnas_graph_remake(out, graph, unpack_nodes, &p);
-    if (status == HWNAS_OK) {
+    const bool is_made = status == HWNAS_OK;
+    if (is_made && origin)
         *origin = p.origin;
-        *packed = p.packed;
-    } else {
+    else
         free(p.origin);
+    if (is_made && packed)
+        *packed = p.packed;
+    else
         free(p.packed);
-    }
     return status;
 }

@@ -8,7 +8,10 @@
 
 #include "graph/graph.h"
 
-enum { HWNAS_PACKED_GROUP = 64 }; /* inputs of a result that share a scale */
+enum {
+    HWNAS_PACKED_GROUP = 64,  /* inputs of a result that share a scale */
+    HWNAS_PACKED_VECTORS = 4, /* at most, for which the device `cpu` keeps weights packed */
+};
 
 /* Whether a node makes floats of the weights of products, with known scales, one for each block of
  * inputs. */
@@ -26,7 +29,7 @@ HWNAS_CHECKED hwnas_status hwnas_graph_pack_weights(hwnas_graph **out, int **ori
                                                     const hwnas_graph *graph, int bits);
 
 /* The reverse: a new graph of floats. `packed` has for each of its tensors the node of `graph` that
- * it came of, -1 where none did; `origin` as above. Both are yours to free(). */
+ * it came of, -1 where none did; `origin` as above. Both are yours to free(); NULL: not wanted. */
 HWNAS_CHECKED hwnas_status hwnas_graph_unpack_weights(hwnas_graph **out, int **origin,
                                                       int **packed, const hwnas_graph *graph);
 

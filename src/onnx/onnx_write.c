@@ -425,11 +425,10 @@ hwnas_status hwnas_onnx_write(void **out, size_t *length, const hwnas_graph *gra
     hwnas_status status = HWNAS_OK;
     writer w = {.from = graph, .weights = weights, .arena = hwnas_arena_new()};
     hwnas_graph *unpacked = NULL;
-    int *origin = NULL, *packed_node = NULL;
     void *values = NULL, *bytes = NULL;
     size_t n_drawn = 0;
     if (weights == HWNAS_ONNX_VALUES && !hwnas_onnx_can_write_packed(graph)) {
-        TRY_OUT(hwnas_graph_unpack_weights(&unpacked, &origin, &packed_node, graph));
+        TRY_OUT(hwnas_graph_unpack_weights(&unpacked, NULL, NULL, graph));
         w.from = unpacked;
     }
     w.has_packed = hwnas_onnx_find_packed(&w);
@@ -449,8 +448,6 @@ out:
     free(values);
     hwnas_arena_free(w.arena);
     hwnas_graph_free(unpacked);
-    free(origin);
-    free(packed_node);
     return status;
 }
 

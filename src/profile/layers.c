@@ -48,7 +48,7 @@ static double bytes_of_value(hwnas_precision precision)
 /* Bits of a weight that is read packed, with its share of a scale; 0: it is not. */
 static double bits_of_weight(const maker *m, int tensor)
 {
-    enum { KERNEL = 1, MOST_VECTORS = 4, SCALE = 32 }; /* as device/onednn/packed_rows.h has them */
+    enum { KERNEL = 1, SCALE_BITS = 32 };
     const hwnas_graph *g = m->graph;
     const hwnas_tensor *t = &g->tensors[tensor];
     for (size_t n = 0; n < g->n_nodes && t->kind == HWNAS_TENSOR_WEIGHT && t->rank == 2; n++) {
@@ -58,9 +58,9 @@ static double bits_of_weight(const maker *m, int tensor)
             return hwnas_packed_bits(t);
         if (is_matrix && m->weight_bits && node->inputs[KERNEL] == tensor)
             return hwnas_tensor_count(hwnas_node_output(g, node)) >
-                           MOST_VECTORS * t->dims[node->op->id == HWNAS_OP_MATMUL]
+                           HWNAS_PACKED_VECTORS * t->dims[node->op->id == HWNAS_OP_MATMUL]
                        ? 0
-                       : m->weight_bits + (double)SCALE / HWNAS_PACKED_GROUP;
+                       : m->weight_bits + (double)SCALE_BITS / HWNAS_PACKED_GROUP;
     }
     return 0;
 }

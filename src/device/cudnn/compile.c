@@ -177,9 +177,9 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwn
             "write cuda-dry:h200, or the path of a description");
     hwnas_status status = HWNAS_OK;
     hwnas_graph *made = NULL;
-    int *origin = NULL, *packed = NULL;
+    int *origin = NULL;
     if (hwnas_graph_has_packed(graph)) /* weights of few bits are floats here */
-        TRY(hwnas_graph_unpack_weights(&made, &origin, &packed, graph));
+        TRY(hwnas_graph_unpack_weights(&made, &origin, NULL, graph));
     else if (options->precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph))
         TRY(hwnas_cudnn_quantize(&made, &origin, device, graph, options));
     TRY_OUT(check_blocks(made ? made : graph));
@@ -194,7 +194,6 @@ out:
     hwnas_cudnn_net_free(net);
     hwnas_graph_free(made);
     free(origin);
-    free(packed);
     return status;
 }
 

@@ -14,7 +14,7 @@
 #include "graph/pack_weights.h"
 
 enum { CODES, SCALES, ZEROS };
-enum { MAX_VECTORS = HWNAS_ONEDNN_MAX_VECTORS, WORD = 32 };
+enum { MAX_VECTORS = HWNAS_PACKED_VECTORS, WORD = 32 };
 
 struct hwnas_packed_rows {
     int64_t n_vectors, n_in, n_out, n_groups, n_tiles;

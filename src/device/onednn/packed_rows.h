@@ -4,8 +4,7 @@
 #define HWNAS_DEVICE_ONEDNN_PACKED_ROWS_H
 
 #include "device/onednn/source.h"
-
-enum { HWNAS_ONEDNN_MAX_VECTORS = 4 }; /* that a product with a matrix is made with at once */
+#include "graph/pack_weights.h"
 
 typedef struct hwnas_packed_rows hwnas_packed_rows;
 

@@ -8,7 +8,7 @@
 #include "device/onednn/posts.h"
 #include "graph/op.h"
 
-enum { MAX_VECTORS = HWNAS_ONEDNN_MAX_VECTORS };
+enum { MAX_VECTORS = HWNAS_PACKED_VECTORS };
 
 typedef struct rows {
     int64_t n_vectors, n_in, n_out, n_tiles;
