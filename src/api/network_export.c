@@ -69,7 +69,7 @@ hwnas_status hwnas_network_export(const hwnas_network *network, const char *path
     char *note = NULL;
     TRY(TAKE_OPTIONS(&options, given));
     const bool is_plain = options.precision == HWNAS_F32 && !options.is_folded;
-    const bool packs = options.precision == HWNAS_W8 || options.precision == HWNAS_W4;
+    const bool packs = hwnas_precision_weight_bits(options.precision) > 0;
     if ((!is_plain && strcmp(format, "onnx")) || (!is_plain && !packs && !network->arch) ||
         (options.is_folded && !network->arch))
         return hwnas_fail(HWNAS_E_USAGE, NULL,

@@ -215,6 +215,11 @@ int hwnas_precision_weight_bits(hwnas_precision precision)
     return precision == HWNAS_W8 ? 8 : precision == HWNAS_W4 ? 4 : 0;
 }
 
+bool hwnas_precision_has_form(hwnas_precision precision)
+{
+    return precision == HWNAS_S8 || hwnas_precision_weight_bits(precision);
+}
+
 hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)
 {
     for (int i = 0; i < HWNAS_N_PRECISIONS; i++)

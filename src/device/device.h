@@ -17,6 +17,8 @@
 
 /* How many bits the weights of products have where all else stays floats; 0: another precision. */
 int hwnas_precision_weight_bits(hwnas_precision precision);
+/* Whether it computes another graph than that of floats: one of bytes, or with packed weights. */
+bool hwnas_precision_has_form(hwnas_precision precision);
 /* "f32, bf16" of a set of bits; yours to free(). */
 char *hwnas_precision_names(unsigned set);
 

@@ -141,9 +141,7 @@ static hwnas_status in_precision(hwnas_graph **out, hwnas_device *device, const 
 {
     hwnas_status status;
     hwnas_graph *folded = NULL;
-    const bool has_form =
-        options->precision == HWNAS_S8 || hwnas_precision_weight_bits(options->precision);
-    if (!has_form || hwnas_graph_is_quantized(graph))
+    if (!hwnas_precision_has_form(options->precision) || hwnas_graph_is_quantized(graph))
         return HWNAS_OK;
     TRY_OUT(hwnas_graph_fold(&folded, graph));
     TRY_OUT(hwnas_device_in_precision(out, device, folded, options));

@@ -204,8 +204,8 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     /* What bytes cost is worth judging; other floats cost next to nothing, and the processor that
      * judges may not have them. */
     const hwnas_precision precision = hwnas_trial_precision(e->job, c->settings, -1);
-    const bool is_judged = precision == HWNAS_S8 || hwnas_precision_weight_bits(precision);
-    hwnas_predictor_use_precision(e->predictor, is_judged ? precision : HWNAS_F32);
+    hwnas_predictor_use_precision(e->predictor,
+                                  hwnas_precision_has_form(precision) ? precision : HWNAS_F32);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
     const hwnas_source source = precision == HWNAS_S8   ? take_off_loss(&estimate, e, c)
                                 : precision == HWNAS_W4 ? of_floats(e, &estimate)

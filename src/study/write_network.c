@@ -55,9 +55,7 @@ static bool is_onnx(const hwnas_network_file *file)
 /* The precision of the file: one that it can be in, else f32. */
 static hwnas_precision precision_of(const hwnas_network_file *file)
 {
-    const bool has_form =
-        file->precision == HWNAS_S8 || hwnas_precision_weight_bits(file->precision);
-    return is_onnx(file) && has_form ? file->precision : HWNAS_F32;
+    return is_onnx(file) && hwnas_precision_has_form(file->precision) ? file->precision : HWNAS_F32;
 }
 
 /* The weights by which the network was judged. */

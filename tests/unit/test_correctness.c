@@ -100,12 +100,6 @@ static void compare_in(row *r, const char *code, const hwnas_expected *expected,
     free(got);
 }
 
-/* Whether a precision computes another graph than that of floats. */
-static bool has_form(hwnas_precision precision)
-{
-    return precision == HWNAS_S8 || hwnas_precision_weight_bits(precision);
-}
-
 /* What is expected is the graph as the precision has it: of bytes, with packed weights, or itself.
  * The loops may take `most` seconds. */
 static void compare(row *r, const char *code, const hwnas_graph *graph, double most)
@@ -124,9 +118,10 @@ static void compare(row *r, const char *code, const hwnas_graph *graph, double m
         if (!(precisions & (1U << p)))
             continue;
         hwnas_expected formed = {0};
-        if (has_form(options.exec.precision))
+        const bool has_form = hwnas_precision_has_form(options.exec.precision);
+        if (has_form)
             ok(hwnas_expected_open(&formed, cpu, graph, most, &options), r->name);
-        compare_in(r, code, has_form(options.exec.precision) ? &formed : &plain, graph, &options);
+        compare_in(r, code, has_form ? &formed : &plain, graph, &options);
         hwnas_expected_done(&formed);
     }
     hwnas_expected_done(&plain);
