@@ -2,87 +2,133 @@
 
     browse.py PAGE SCRIPT [--size WIDTHxHEIGHT] [--screenshot FILE] [--dark] [--go FILE]
 
-PAGE is a file, or the address of a server on this machine, which the browser then asks through a server of ours, as the
-script has to get into its page. There fetch("/go") makes FILE, and returns when what PAGE's `data` are has changed.
+PAGE is a file, or the address of a server on this machine. SCRIPT is the body of an asynchronous function, begun when all
+of the page is there and its charts are drawn. It may await
 
-The script is the body of an asynchronous function; before the page's own scripts `before` is run, if it is there:
-lines above a line "---". Printed is {"result": ..., "errors": [...], "requests": [...]}: what scripts and the policy of the
-page complained of, and the addresses that the browser asked for.
+    later(MILLISECONDS)   some time
+    until(TEST)           that TEST() is true; an error after a minute
+    drawn()               that all of the page is there again and its charts are drawn
+    go()                  that FILE, which this makes, has changed the `data` of the server
+
+Lines above a line "---" are run before the page's own scripts. Printed is {"result": ..., "errors": [...], "requests": [...]}:
+what scripts and the policy of the page complained of, and the addresses that the page asked for besides its own.
+
+The browser is led through a pipe by the DevTools protocol (https://chromedevtools.github.io/devtools-protocol/), in real
+time: a busy machine may show no frame for seconds, and a test has to wait for what it looks at.
 """
-import argparse, html, http.server, json, os, re, shutil, subprocess, sys, tempfile, threading, time, urllib.request
+import argparse, base64, fcntl, json, os, shutil, subprocess, sys, tempfile, time, urllib.parse, urllib.request
 
+PATIENCE = 60
 WATCH = """
-const errors = [];
-addEventListener("error", (e) => errors.push(String(e.message)));
-addEventListener("unhandledrejection", (e) => errors.push(String(e.reason)));
-document.addEventListener("securitypolicyviolation", (e) => errors.push("policy: " + e.violatedDirective + " " + e.blockedURI));
+var browseErrors = [];
+addEventListener("error", (e) => browseErrors.push(String(e.message)));
+addEventListener("unhandledrejection", (e) => browseErrors.push(String(e.reason)));
+document.addEventListener("securitypolicyviolation", (e) => browseErrors.push("policy: " + e.violatedDirective + " " + e.blockedURI));
 """
 RUN = """
-addEventListener("load", async () => {
-    let result = null;
+(async () => {
     const later = (ms) => new Promise((done) => setTimeout(done, ms || 50));
+    const until = async (test) => {
+        for (const end = Date.now() + 1000 * %(patience)d; !test(); await later(20))
+            if (Date.now() > end)
+                throw new Error("it never came true: " + test);
+    };
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const drawn = async () => {
+        const plots = () => typeof uPlot === "function" ? [...document.querySelectorAll(".plot")] : [];
+        await frame();
+        await frame();
+        await until(() => document.getElementById("page").hasChildNodes() && !document.querySelector("[aria-busy]") &&
+                          plots().every((plot) => plot.clientWidth === 0 || plot.querySelector("canvas")));
+        await frame();
+    };
+    const go = () => new Promise((done) => { window.browseGone = done; browseGo(""); });
+    let result = null;
     try {
-        await later(200);
-        result = await (async () => { %s })();
+        await drawn();
+        result = await (async () => { %(script)s })();
     } catch (e) {
-        errors.push(String(e.stack));
+        browseErrors.push(String(e.stack));
     }
-    const out = document.createElement("pre");
-    out.id = "browse-result";
-    out.textContent = JSON.stringify({result, errors});
-    document.body.append(out);
-});
+    return {result, errors: browseErrors};
+})()
 """
 
 
-def serve(address, instrument, go):
-    """A server in front of another one; its address for the same page."""
-    host, path = address.rstrip("/").rsplit("/", 1)
+class Browser:
+    def __init__(self, room, size, go):
+        self.go, self.events, self.buffer, self.number = go, [], b"", 0
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        # Chromium reads from descriptor 3 and writes to 4, which may be some of these.
+        high_in, high_out = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (theirs_in, theirs_out))
 
-    def ask(url, headers):
+        def place():
+            os.dup2(high_in, 3)
+            os.dup2(high_out, 4)
+        self.child = subprocess.Popen(
+            [shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe",
+             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + os.path.join(room, "profile"),
+             "--window-size=" + size.replace("x", ","), "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(os.path.join(room, "log"), "w"),
+            preexec_fn=place, pass_fds=(3, 4))
+        for fd in (theirs_in, theirs_out, high_in, high_out):
+            os.close(fd)
+        self.reader, self.writer, self.session = ours_in, ours_out, None
+
+    def send(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.writer, json.dumps(message).encode() + b"\0")
+        return self.number
+
+    def receive(self):
+        while b"\0" not in self.buffer:
+            more = os.read(self.reader, 1 << 16)
+            if not more:
+                raise EOFError("the browser ended")
+            self.buffer += more
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **params):
+        number = self.send(method, **params)
+        while True:
+            message = self.receive()
+            if message.get("id") == number:
+                if "error" in message:
+                    sys.exit(f"{method}: {message['error']['message']}")
+                return message["result"]
+            self.events.append(message)
+            if message.get("method") == "Runtime.bindingCalled":
+                self.go()
+                self.send("Runtime.evaluate", expression="browseGone()")
+
+    def wait(self, event):
+        while not any(m.get("method") == event for m in self.events):
+            self.events.append(self.receive())
+
+    def close(self):
         try:
-            return urllib.request.urlopen(urllib.request.Request(host + url, headers=headers), timeout=100)
-        except urllib.error.HTTPError as e:
-            return e
-
-    def wait():
-        before = ask(f"/{path}/data", {}).headers["ETag"]
-        open(go, "w").close()
-        while ask(f"/{path}/data", {}).headers["ETag"] == before:
-            time.sleep(0.1)
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            if self.path == "/go":
-                wait()
-                status, headers, body = 200, {}, b""
-            else:
-                answer = ask(self.path, {k: v for k, v in self.headers.items() if k.lower() == "if-none-match"})
-                status, headers, body = answer.status, dict(answer.headers), answer.read()
-                if self.path == f"/{path}/":
-                    body = instrument(body.decode()).encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                if name.lower() not in ("content-length", "connection", "date"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *words):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}/{path}/"
+            self.session = None
+            self.call("Browser.close")
+            self.child.wait(PATIENCE)
+        except (EOFError, OSError, subprocess.TimeoutExpired):
+            self.child.kill()
+            self.child.wait()
 
 
-def instrument(page, before, script):
-    nonce = re.search(r"'nonce-(\w+)'", page)
-    element = '<script nonce="%s">%%s</script>' % (nonce.group(1) if nonce else "")
-    # Replaced by functions, as a text may have backslashes.
-    page = re.sub(r"<head>", lambda m: m.group(0) + element % (WATCH + before), page, count=1)
-    return re.sub(r"</body>\s*</html>\s*$", lambda m: element % (RUN % script) + m.group(0), page)
+def change(address, go):
+    """Makes the file that whoever serves `address` waits for, and returns when its data are others."""
+    def tag():
+        return urllib.request.urlopen(address.rstrip("/") + "/data", timeout=100).headers["ETag"]
+    before = tag()
+    open(go, "w").close()
+    while tag() == before:
+        time.sleep(0.1)
 
 
 def main():
@@ -95,31 +141,34 @@ def main():
     parser.add_argument("--go")
     args = parser.parse_args()
     before, _, script = args.script.rpartition("\n---\n")
-    address = None
-    if args.page.startswith("http://"):
-        address = serve(args.page, lambda page: instrument(page, before, script), args.go)
+    address = args.page if args.page.startswith("http://") else "file://" + os.path.abspath(args.page)
     with tempfile.TemporaryDirectory() as room:
-        path, log = os.path.join(room, "page.html"), os.path.join(room, "net.json")
-        if not address:
-            with open(args.page, encoding="utf-8") as page, open(path, "w", encoding="utf-8") as changed:
-                changed.write(instrument(page.read(), before, script))
-            address = "file://" + path
-        command = [shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                   "--disable-background-networking",
-                   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-component-update", "--no-first-run",
-                   "--user-data-dir=" + os.path.join(room, "profile"), "--log-net-log=" + log,
-                   "--window-size=" + args.size.replace("x", ","), "--virtual-time-budget=10000"]
-        command += ["--blink-settings=preferredColorScheme=0"] if args.dark else []
-        command += ["--screenshot=" + os.path.abspath(args.screenshot)] if args.screenshot else ["--dump-dom"]
-        done = subprocess.run(command + [address], capture_output=True, text=True, timeout=200)
-        # Of its own requests the browser says that they have no origin; that of a file is "null".
-        requests = re.findall(r'"initiator":"null".*"url":"(?!file:|data:)([^"]*)"', open(log).read())
-    if args.screenshot:
-        return
-    found = re.search(r'<pre id="browse-result">(.*?)</pre>', done.stdout, re.S)
-    if not found:
-        sys.exit("the page gave no result:\n" + done.stdout[-2000:] + done.stderr[-2000:])
-    print(json.dumps({**json.loads(html.unescape(found.group(1))), "requests": requests}))
+        browser = Browser(room, args.size, lambda: change(address, args.go))
+        try:
+            target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+            browser.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            for domain in ("Page", "Network", "Runtime"):
+                browser.call(domain + ".enable")
+            browser.call("Runtime.addBinding", name="browseGo")
+            if args.dark:
+                browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+            browser.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH + before)
+            browser.call("Page.navigate", url=urllib.parse.quote(address, safe=":/"))
+            browser.wait("Page.loadEventFired")
+            said = browser.call("Runtime.evaluate", expression=RUN % {"script": script, "patience": PATIENCE},
+                                awaitPromise=True, returnByValue=True)
+            if "exceptionDetails" in said:
+                sys.exit(json.dumps(said["exceptionDetails"], indent=2))
+            if args.screenshot:
+                with open(args.screenshot, "wb") as picture:
+                    picture.write(base64.b64decode(browser.call("Page.captureScreenshot")["data"]))
+        except EOFError as e:
+            sys.exit(f"{e}:\n" + open(os.path.join(room, "log")).read()[-2000:])
+        finally:
+            browser.close()
+    asked = [e["params"]["request"]["url"] for e in browser.events if e.get("method") == "Network.requestWillBeSent"]
+    requests = [url for url in asked if not url.startswith(("file:", "data:", address))]
+    print(json.dumps({**said["result"]["value"], "requests": requests}))
 
 
 main()

@@ -192,13 +192,12 @@ END
     begin_watch s.db
     finished 5
     /usr/bin/python3 "$HWNAS_SRC/tests/cli/browse.py" "$ADDRESS" --go go '
-        const until = async (test) => { for (let i = 0; i < 100 && !test(); i++) await later(100); };
         const words = () => document.querySelector("#front h2").innerText;
         await until(() => document.querySelector("#front h2"));
         const before = words();
         document.querySelector("[data-filter=kind]").value = "all";
         document.querySelector("[data-filter=kind]").dispatchEvent(new Event("change", {bubbles: true}));
-        await fetch("/go");
+        await go();
         await until(() => words() !== before);
         return {before, after: words(), state: document.querySelector(".follow").dataset.state,
                 kind: document.querySelector("[data-filter=kind]").value,
@@ -225,10 +224,10 @@ db.commit()' 'a<b>.db' "$evil"
     begin_watch 'a<b>.db' --stay
     finished 1
     /usr/bin/python3 "$HWNAS_SRC/tests/cli/browse.py" "$ADDRESS" --go go '
-        for (let i = 0; i < 100 && !document.querySelector("#front h2"); i++) await later(100);
+        await until(() => document.querySelector("#front h2"));
         document.querySelector("[data-filter=kind]").value = "failed";
         document.querySelector("[data-filter=kind]").dispatchEvent(new Event("change", {bubbles: true}));
-        await later(300);
+        await drawn();
         return {owned: window.owned || 0, images: document.images.length, text: document.body.innerText};' >seen
     is seen "d['errors'] == [] and d['result']['owned'] == 0 and d['result']['images'] == 0 and '<img src=x' in d['result']['text']"
 }

@@ -27,12 +27,13 @@ function buildPage(study, root, kept = {}, lead = null) {
         panel.append(networkPanel(study, view.selected));
     else
         panel.append(el("p.soft", null, "Click a network in the chart or in the table."));
-    const sections = [section("network", "Network", panel), trials.root, afterwards([progressSection, choicesSection, linesSection,
-        estimatesSection, predictionsSection, failuresSection, machineSection].map((make) => () => make(study)), kept.view !== undefined)];
-    root.replaceChildren(header(study), el("main", null, lead ? lead() : null,
+    const main = el("main", null, lead ? lead() : null,
         el("div.first", null, answer(study), el("div.beside", null,
             section("front", frontTitle(study), chart ? chart.root : null), compare)),
-        sections), footer(study.data.hwnas));
+        section("network", "Network", panel), trials.root);
+    root.replaceChildren(header(study), main, footer(study.data.hwnas));
+    addSections(main, [progressSection, choicesSection, linesSection, estimatesSection, predictionsSection, failuresSection,
+        machineSection].map((make) => () => make(study)), kept.view !== undefined);
     Object.assign(kept, {view, chart, trials});
 }
 
@@ -40,25 +41,24 @@ function axisOf(study, view, key) {
     return view && study.metric(view[key].name);
 }
 
-/* Places for sections that take their time and stand below the first screen, which is shown before they are made; not
- * where the reader may be looking at them already. */
-function afterwards(makers, isAtOnce) {
-    if (isAtOnce)
-        return makers.map((make) => make()).filter(Boolean);
-    const places = makers.map(() => el("div", {hidden: true}));
+/* Sections that take their time and stand below the first screen, which is shown before they are made; not where the
+ * reader may be looking at them already. Until the last is there, `main` is busy. */
+function addSections(main, makers, isAtOnce) {
+    if (isAtOnce) {
+        main.append(...makers.map((make) => make()).filter(Boolean));
+        return;
+    }
     const next = (i) => {
-        if (i === makers.length)
+        if (i === makers.length) {
+            main.removeAttribute("aria-busy");
             return;
-        const made = makers[i]();
-        if (made)
-            places[i].replaceWith(made);
-        else
-            places[i].remove();
+        }
+        main.append(...[makers[i]()].filter(Boolean));
         setTimeout(next, 0, i + 1);
     };
+    main.setAttribute("aria-busy", "true");
     /* A chart is drawn in the frame after the one in which its place is laid out. */
     requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(next, 0, 0)));
-    return places;
 }
 
 function frontTitle(study) {
