@@ -144,6 +144,7 @@ _ERRORS: List[Tuple[str, Type[Error]]] = [
     ("DISTURBED", DisturbedError),
 ]
 _PRECISIONS = ["f32", "tf32", "bf16", "f16", "s8", "w8", "w4"]  # as hwnas_precision
+_MIXINGS = {"mixed": 1 << 1, "mixed-bf16": 1 << 2}  # bits, as hwnas_mixing
 _OPTIMIZERS = ["no_training", "sgd", "adamw"]  # as hwnas_optimizer
 _FORMATS = ["text", "json", "csv", "dot", "jsonl"]  # as hwnas_format
 _LOG_LEVELS = ["warning", "info", "debug", "note"]  # as hwnas_log_level
@@ -264,7 +265,7 @@ class _CProfileOptions(ctypes.Structure):
                 ("min_runs", ctypes.c_int), ("with_layers", ctypes.c_bool), ("verifies", ctypes.c_bool),
                 ("skips", ctypes.c_bool), ("name", ctypes.c_char_p), ("save", ctypes.c_char_p),
                 ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int),
-                ("with_mixed", ctypes.c_bool), ("max_error", ctypes.c_double), ("samples", ctypes.c_double),
+                ("mixings", ctypes.c_uint), ("max_error", ctypes.c_double), ("samples", ctypes.c_double),
                 ("epochs", ctypes.c_double), ("prices", ctypes.c_char_p)]
 
 
@@ -1272,7 +1273,7 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
 
     texts = {"models": _list(models), "devices": _list(devices)}
     ints = {"batches": numbers(batches, ""), "threads": numbers(threads, "all"), "streams": numbers(streams, "fill"),
-            "precisions": [_precision(p) for p in _list(precisions) if p != "mixed"]}
+            "precisions": [_precision(p) for p in _list(precisions) if p not in _MIXINGS]}
     fields: Dict[str, Any] = {f"n_{key}": len(value) for key, value in {**texts, **ints}.items()}
     arrays: Dict[str, Any] = {key: _text_array(value) for key, value in texts.items()}
     arrays.update({key: (ctypes.c_int * max(len(value), 1))(*value) for key, value in ints.items()})
@@ -1282,7 +1283,7 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
     return _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
                     interval=interval, seconds=seconds, min_runs=min_runs, with_layers=layers,
                     verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
-                    shape=_bytes(shape), with_mixed="mixed" in _list(precisions),
+                    shape=_bytes(shape), mixings=sum({_MIXINGS[p] for p in _list(precisions) if p in _MIXINGS}),
                     max_error=-1 if max_error is None else max_error, training=_optimizer(training),
                     samples=samples, epochs=epochs, prices=_bytes(prices), **fields)
 
@@ -1297,10 +1298,10 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
             max_error: Optional[float] = None, training: Optional[str] = None, samples: float = 0,
             epochs: float = 0, prices: Optional[PathLike] = None) -> Profile:
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
-    `hwnas profile` does. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" with the
-    share `max_error` (0.05). `training`, "sgd" or "adamw": a training step in the place of an inference; then
-    `samples` and `epochs` (0: 1) say what a whole training takes, and with `prices` costs. Raises what failed when no row was
-    measured; a row that failed among others says so in `status` and `message`."""
+    `hwnas profile` does. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" or "mixed-bf16" with
+    the share `max_error` (0.05). `training`, "sgd" or "adamw": a training step in the place of an inference; then
+    `samples` and `epochs` (0: 1) say what a whole training takes, and with `prices` costs. Raises what failed when no
+    row was measured; a row that failed among others says so in `status` and `message`."""
     guard = _Guard()
     options = _profile_options(guard, models, code=code, devices=devices, batches=batches, threads=threads,
                                precisions=precisions, streams=streams, shape=shape, mode=mode, priority=priority,

@@ -97,10 +97,12 @@ typedef struct hwnas_network_mix_options {
      */
     void (*progress)(void *context, const char *phase, size_t done, size_t of);
     void *context;
+    hwnas_mixing mixing; /* 0: HWNAS_MIXED. A file cannot say bf16: HWNAS_MIXED_BF16 chooses for
+                            who computes its floats in bf16, which the report says. */
 } hwnas_network_mix_options;
 #define HWNAS_NETWORK_MIX_OPTIONS_INIT                                                             \
     {                                                                                              \
-        sizeof(hwnas_network_mix_options), -1, 0, 0, 0, NULL, NULL, NULL                           \
+        sizeof(hwnas_network_mix_options), -1, 0, 0, 0, NULL, NULL, NULL, 0                        \
     }
 
 /* Chooses for each layer whether it is computed in 8-bit integers, by what it gains on the device

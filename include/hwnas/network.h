@@ -157,6 +157,19 @@ HWNAS_API const char *hwnas_precision_name(hwnas_precision precision);
 /* HWNAS_E_INPUT with the known names for another one. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name);
 
+/* Those layers in 8-bit integers for which it pays, and the others in floats: in f32, or all of
+ * them in f32 or bf16, whichever is faster (docs/precision.md). */
+typedef enum hwnas_mixing {
+    HWNAS_UNMIXED,
+    HWNAS_MIXED,
+    HWNAS_MIXED_BF16,
+    HWNAS_N_MIXINGS
+} hwnas_mixing;
+/* "mixed"; "" of HWNAS_UNMIXED. Static. */
+HWNAS_API const char *hwnas_mixing_name(hwnas_mixing mixing);
+/* HWNAS_UNMIXED: it is none of these names. */
+HWNAS_API hwnas_mixing hwnas_mixing_find(const char *name);
+
 /* ---- Files of networks ---- */
 
 typedef struct hwnas_export_options {

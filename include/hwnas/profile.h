@@ -84,10 +84,10 @@ typedef struct hwnas_profile_options {
     /* A training step is measured in the place of an inference: forward, loss, backward and the
      * update of the weights. */
     hwnas_optimizer training;
-    /* Besides the precisions (none: alone) each network is measured with those layers in 8-bit
-     * integers for which it pays, chosen first as hwnas_network_mix() does on random inputs:
-     * minutes for a large network. On the device cpu. */
-    bool with_mixed;
+    /* A set of bits 1 << hwnas_mixing: besides the precisions (none: alone) each network is
+     * measured so, its layers chosen first as hwnas_network_mix() does on random inputs: minutes
+     * for a large network. On the device cpu. */
+    unsigned mixings;
     double max_error; /* of that: the limit on the largest difference from fp32, relative to the
                          largest output; below 0: 0.05 */
     /* (optional) With `training`: what a whole one takes, of so many samples, in so many passes

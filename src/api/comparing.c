@@ -67,7 +67,7 @@ static hwnas_status take_lists(hwnas_sweep *out, hwnas_arena *arena, const hwnas
         TRY(hwnas_device_find(&ops, &argument, out->devices[i]));
     }
     TRY(take_length(&out->n_precisions, "precisions", o->n_precisions, HWNAS_SWEEP_LIST));
-    if (o->with_mixed && !o->n_precisions)
+    if (o->mixings && !o->n_precisions)
         out->n_precisions = 0;
     for (size_t i = 0; i < o->n_precisions; i++) {
         if ((unsigned)o->precisions[i] >= HWNAS_N_PRECISIONS)
@@ -93,7 +93,7 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                          .with_layers = o->with_layers,
                          .verifies = o->verifies,
                          .skips = o->skips,
-                         .with_mixed = o->with_mixed,
+                         .mixings = o->mixings,
                          .max_error = o->max_error < 0 ? HWNAS_MIX_MAX_ERROR : o->max_error,
                          .has_own_batches = !o->n_batches,
                          .options = HWNAS_MEASURE_DEFAULTS};

@@ -51,6 +51,7 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     hwnas_graph *recovered = NULL;
     hwnas_mix_report *found = hwnas_alloc(sizeof *found);
     hwnas_mix_options how = {.max_error = o.max_error < 0 ? HWNAS_MIX_MAX_ERROR : o.max_error,
+                             .takes_bf16 = o.mixing == HWNAS_MIXED_BF16,
                              .threads = o.threads,
                              .seconds = o.seconds,
                              .stop = o.cancel,
@@ -75,7 +76,10 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     TRY_OUT(hwnas_onnx_write_file(path, found->mix.graph));
     *out = hwnas_report_new(&kind, found);
     if (found->mix.is_unstable)
-        hwnas_report_add_note(*out, "the machine was disturbed while the three were measured");
+        hwnas_report_add_note(*out, "the machine was disturbed while they were measured");
+    if (found->mix.ways[found->mix.chosen].floats != HWNAS_F32)
+        hwnas_report_add_note(*out, "the file cannot say bf16: --dtype bf16 of profile, run and "
+                                    "evaluate computes its floats in it");
     if (!data)
         hwnas_report_add_note(*out,
                               "ranges and errors are of random inputs: --data FILE has yours");

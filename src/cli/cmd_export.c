@@ -71,13 +71,14 @@ static void show_phase(void *context, const char *phase, size_t done, size_t of)
 }
 
 /* A network of which those layers are in 8-bit integers that are worth it. */
-static hwnas_status write_mixed(const hwnas_network *network, const char *path, const samples *s,
-                                bool as_json)
+static hwnas_status write_mixed(const hwnas_network *network, hwnas_mixing mixing, const char *path,
+                                const samples *s, bool as_json)
 {
     hwnas_dataset *data = NULL;
     hwnas_report *report;
     hwnas_network_mix_options how = HWNAS_NETWORK_MIX_OPTIONS_INIT;
     TRY(hwnas_max_error_read(&how.max_error, s->max_error, true));
+    how.mixing = mixing;
     how.calibrate = s->calibrate;
     how.threads = (int)s->threads;
     how.progress = show_phase;
@@ -124,7 +125,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32; ONNX: s8 (QDQ), w8, w4 (weights), mixed; of a study: as measured"},
+         "f32; ONNX: s8 (QDQ), w8, w4 (weights), mixed, mixed-bf16; of a study: as measured"},
         {"data", 0, HWNAS_OPTION_LIST, &s.data.files, "FILE",
          "s8, mixed: samples that give ranges (docs/evaluate.md); random inputs"},
         {"max-error", 0, HWNAS_OPTION_NUMBER, &s.max_error, "PERCENT",
@@ -165,7 +166,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     for (int i = 0; i < s.data.files.n; i++)
         TRY(hwnas_file_check_output(path, s.data.files.texts[i]));
     const bool is_file = study && is_onnx(study), writes_onnx = !strcmp(format, "onnx");
-    const bool is_mixed = dtype && !strcmp(dtype, "mixed"), has_data = s.data.files.n > 0;
+    const hwnas_mixing mixing = dtype ? hwnas_mixing_find(dtype) : HWNAS_UNMIXED;
+    const bool is_mixed = mixing != HWNAS_UNMIXED, has_data = s.data.files.n > 0;
     const bool makes_bytes = is_mixed || has_data;
     if (makes_bytes &&
         (!dtype || (!is_mixed && strcmp(dtype, "s8")) || !writes_onnx || how.is_folded))
@@ -198,7 +200,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         TRY(hwnas_network_open_trial(&network, study, trial, &open));
     else
         TRY(hwnas_network_open(&network, is_file ? study : space, code, &open));
-    hwnas_status status = is_mixed   ? write_mixed(network, path, &s, as_json)
+    hwnas_status status = is_mixed   ? write_mixed(network, mixing, path, &s, as_json)
                           : has_data ? write_calibrated(network, path, &s)
                                      : write_file(&note, network, path, format, &how);
     hwnas_network_close(network);

@@ -34,7 +34,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "open dimensions of ONNX files: ids=1x128,m=1x128; each of x=1x{32,64}"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers, or all (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
-         "f32, tf32, bf16, f16, s8, w8, w4; mixed: s8 where it pays (f32)"},
+         "f32, tf32, bf16, f16, s8, w8, w4; mixed, mixed-bf16: s8 where it pays (f32)"},
         {"max-error", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &lists.max_error, "PERCENT",
          "mixed: largest difference from f32, of the largest output (5)"},
         {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST",

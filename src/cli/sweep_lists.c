@@ -75,8 +75,8 @@ static hwnas_status read_precisions(hwnas_profile_options *out, hwnas_sweep_list
     const size_t n = out->n_precisions;
     out->n_precisions = 0;
     for (size_t i = 0; i < n; i++)
-        if (!strcmp(words[i], "mixed"))
-            out->with_mixed = true;
+        if (hwnas_mixing_find(words[i]))
+            out->mixings |= 1U << hwnas_mixing_find(words[i]);
         else
             TRY(hwnas_precision_find(&lists->precision_values[out->n_precisions++], words[i]));
     out->precisions = lists->precision_values;
@@ -155,5 +155,5 @@ hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lis
                          (number_word){"fill", HWNAS_STREAMS_FILL}));
     if (lists->precisions)
         TRY(read_precisions(out, lists));
-    return hwnas_max_error_read(&out->max_error, lists->max_error, out->with_mixed);
+    return hwnas_max_error_read(&out->max_error, lists->max_error, out->mixings != 0);
 }

@@ -220,6 +220,21 @@ bool hwnas_precision_has_form(hwnas_precision precision)
     return precision == HWNAS_S8 || hwnas_precision_weight_bits(precision);
 }
 
+static const char *const mixing_names[HWNAS_N_MIXINGS] = {"", "mixed", "mixed-bf16"};
+
+const char *hwnas_mixing_name(hwnas_mixing mixing)
+{
+    return mixing_names[mixing];
+}
+
+hwnas_mixing hwnas_mixing_find(const char *name)
+{
+    for (int i = HWNAS_UNMIXED + 1; i < HWNAS_N_MIXINGS; i++)
+        if (!strcmp(mixing_names[i], name))
+            return (hwnas_mixing)i;
+    return HWNAS_UNMIXED;
+}
+
 hwnas_status hwnas_precision_find(hwnas_precision *out, const char *name)
 {
     for (int i = 0; i < HWNAS_N_PRECISIONS; i++)

@@ -37,10 +37,12 @@ HWNAS_CHECKED hwnas_status hwnas_race_run(hwnas_race *out, hwnas_exec *const *ex
                                           const hwnas_measure_options *options,
                                           hwnas_machine *machine);
 
-/* The same in a runner. All networks are in its memory at once, so a memory limit counts for their
- * sum. A failure of one fails the race. */
+/* The same in a runner, each in a precision of its own or (NULL) all in that of the options. All
+ * networks are in its memory at once, so a memory limit counts for their sum. A failure of one
+ * fails the race. */
 HWNAS_CHECKED hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
-                                             const hwnas_graph *const *graphs, int n,
+                                             const hwnas_graph *const *graphs,
+                                             const hwnas_precision *precisions, int n,
                                              const hwnas_measure_options *options);
 
 json_t *hwnas_wire_race(const hwnas_race *race);

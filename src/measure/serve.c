@@ -298,6 +298,13 @@ out:
     return answer(s, status, is_copy ? "window" : "measurement", result);
 }
 
+static hwnas_status take_precision(hwnas_precision *out, const json_t *name)
+{
+    if (!json_is_string(name))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "a network of the race lacks its precision");
+    return hwnas_precision_find(out, json_string_value(name));
+}
+
 /* MEASURE and several graphs. All are read before anything can fail, so that the stream stays in
  * step. */
 static hwnas_status serve_race(session *s, const json_t *request, int n)
@@ -318,8 +325,12 @@ static hwnas_status serve_race(session *s, const json_t *request, int n)
         TRY_OUT(hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks options or a device"));
     options.progress = say;
     options.context = s;
+    const json_t *precisions = json_object_get(request, "race_precisions");
     for (int i = 0; i < n; i++) {
-        TRY_OUT(compile(&jobs[i], s, &onnx[i], frames[i].length, &options));
+        hwnas_measure_options own = options;
+        if (precisions)
+            TRY_OUT(take_precision(&own.exec.precision, json_array_get(precisions, (size_t)i)));
+        TRY_OUT(compile(&jobs[i], s, &onnx[i], frames[i].length, &own));
         execs[i] = jobs[i].exec;
         graphs[i] = jobs[i].graph;
     }

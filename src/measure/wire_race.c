@@ -48,13 +48,24 @@ bool hwnas_wire_read_race(hwnas_race *out, const json_t *object)
     return is_good;
 }
 
+static json_t *names_of(const hwnas_precision *precisions, int n)
+{
+    json_t *out = json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(out, json_string(hwnas_precision_name(precisions[i])));
+    return out;
+}
+
 /* MEASURE and all graphs. */
-static hwnas_status send_all(hwnas_runner *runner, const hwnas_graph *const *graphs, int n,
+static hwnas_status send_all(hwnas_runner *runner, const hwnas_graph *const *graphs,
+                             const hwnas_precision *precisions, int n,
                              const hwnas_measure_options *options)
 {
     hwnas_status status = HWNAS_OK;
     json_t *request = hwnas_wire_options(options);
     json_object_set_new(request, "race", json_integer(n));
+    if (precisions)
+        json_object_set_new(request, "race_precisions", names_of(precisions, n));
     for (int i = 0; i < n && status == HWNAS_OK; i++) {
         void *onnx;
         size_t length;
@@ -70,13 +81,13 @@ static hwnas_status send_all(hwnas_runner *runner, const hwnas_graph *const *gra
 }
 
 static hwnas_status race_once(hwnas_race *out, hwnas_runner *runner,
-                              const hwnas_graph *const *graphs, int n,
-                              const hwnas_measure_options *options)
+                              const hwnas_graph *const *graphs, const hwnas_precision *precisions,
+                              int n, const hwnas_measure_options *options)
 {
     json_t *answer = NULL;
     hwnas_race race;
     const double start = hwnas_now();
-    hwnas_status status = send_all(runner, graphs, n, options);
+    hwnas_status status = send_all(runner, graphs, precisions, n, options);
     if (status == HWNAS_OK)
         status = hwnas_runner_receive(&answer, runner, options);
     if (status == HWNAS_OK && !hwnas_wire_read_race(&race, json_object_get(answer, "race")))
@@ -95,8 +106,8 @@ static hwnas_status race_once(hwnas_race *out, hwnas_runner *runner,
 }
 
 hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
-                               const hwnas_graph *const *graphs, int n,
-                               const hwnas_measure_options *options)
+                               const hwnas_graph *const *graphs, const hwnas_precision *precisions,
+                               int n, const hwnas_measure_options *options)
 {
     hwnas_status status;
     hwnas_losses losses = {0};
@@ -104,7 +115,7 @@ hwnas_status hwnas_runner_race(hwnas_race *out, hwnas_runner *runner,
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%d networks in a race; 1 to %d can be", n,
                           HWNAS_RACE_MOST);
     do
-        status = race_once(out, runner, graphs, n, options);
+        status = race_once(out, runner, graphs, precisions, n, options);
     while (hwnas_runner_tries_again(&status, &losses, runner, options));
     return status;
 }

@@ -173,16 +173,24 @@ static hwnas_status compare(hwnas_output_error *out, const hwnas_answers *a, hwn
 }
 
 hwnas_status hwnas_answers_compare(hwnas_output_error *out, hwnas_answers *a,
-                                   const bool *stays_float, size_t n)
+                                   const bool *stays_float, hwnas_precision floats, size_t n)
 {
+    const hwnas_exec_options how = {.precision = floats};
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL;
     hwnas_exec *exec = NULL;
     TRY_OUT(hwnas_answers_quantize(&graph, a, stays_float));
-    TRY_OUT(hwnas_device_compile(&exec, a->device, graph, NULL));
+    TRY_OUT(hwnas_device_compile(&exec, a->device, graph, &how));
     status = compare(out, a, exec, n && n < a->n_samples ? n : a->n_samples);
 out:
     hwnas_exec_free(exec);
     hwnas_graph_free(graph);
     return status;
+}
+
+bool hwnas_answers_has_native(const hwnas_answers *a, hwnas_precision precision)
+{
+    hwnas_device_info info = {0};
+    a->device->ops->describe(a->device, &info);
+    return info.native & 1U << precision;
 }

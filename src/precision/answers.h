@@ -15,8 +15,11 @@ void hwnas_answers_close(hwnas_answers *answers); /* accepts NULL */
 /* The network in which all layers but those that stay float (by node) are of bytes. */
 HWNAS_CHECKED hwnas_status hwnas_answers_quantize(hwnas_graph **out, const hwnas_answers *answers,
                                                   const bool *stays_float);
-/* What that gives for the first `n` samples (0: all), against fp32. */
+/* What that gives for the first `n` samples (0: all), with the rest in `floats`, against fp32. */
 HWNAS_CHECKED hwnas_status hwnas_answers_compare(hwnas_output_error *out, hwnas_answers *answers,
-                                                 const bool *stays_float, size_t n);
+                                                 const bool *stays_float, hwnas_precision floats,
+                                                 size_t n);
+/* The processor has instructions for it. */
+bool hwnas_answers_has_native(const hwnas_answers *answers, hwnas_precision precision);
 
 #endif

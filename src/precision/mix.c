@@ -20,8 +20,23 @@ typedef struct chooser {
     hwnas_mix *mix;
     hwnas_answers *answers;
     hwnas_runner *runner;
-    bool *stays_float; /* by node: what is being tried */
+    bool takes_bf16;                    /* asked for, and there are instructions for it */
+    hwnas_precision floats;             /* of what is being tried, and ... */
+    bool *stays_float;                  /* ... by node: what is not in bytes */
+    bool *float_in_way[HWNAS_MIX_WAYS]; /* the same of ways that are mixed; NULL: there is none */
 } chooser;
+
+typedef struct way_kind {
+    const char *name;
+    hwnas_precision floats;
+} way_kind;
+static const way_kind way_kinds[HWNAS_MIX_WAYS] = {
+    [HWNAS_MIX_F32] = {"f32", HWNAS_F32},
+    [HWNAS_MIX_BF16] = {"bf16", HWNAS_BF16},
+    [HWNAS_MIX_S8] = {"s8", HWNAS_F32},
+    [HWNAS_MIX_MIXED] = {"mixed", HWNAS_F32},
+    [HWNAS_MIX_MIXED_BF16] = {"mixed-bf16", HWNAS_BF16},
+};
 
 void hwnas_mix_done(hwnas_mix *mix)
 {
@@ -74,38 +89,50 @@ static hwnas_status time_layers(chooser *c)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_mix *mix = c->mix;
-    const hwnas_measure_options how = measuring(c);
-    const size_t n = mix->n_layers;
+    hwnas_measure_options how = measuring(c);
+    const size_t n = mix->n_layers, n_times = c->takes_bf16 ? 3 : 2;
     hwnas_graph *bytes = NULL;
     int *nodes = hwnas_alloc(n * sizeof *nodes);
-    double *f32 = hwnas_alloc(n * sizeof *f32), *s8 = hwnas_alloc(n * sizeof *s8);
-    for (size_t i = 0; i < n; i++)
+    double *f32 = hwnas_alloc(3 * n * sizeof *f32), *s8 = f32 + n, *bf16 = s8 + n;
+    for (size_t i = 0; i < n; i++) {
         nodes[i] = mix->layers[i].node;
-    TRY_OUT(tell(c, "timing layers in f32", 0, 2));
+        bf16[i] = NAN;
+    }
+    TRY_OUT(tell(c, "timing layers in f32", 0, n_times));
     TRY_OUT(hwnas_layer_times(f32, c->runner, mix->folded, mix->folded, nodes, n, &how));
-    TRY_OUT(tell(c, "timing layers in s8", 1, 2));
+    TRY_OUT(tell(c, "timing layers in s8", 1, n_times));
     TRY_OUT(hwnas_answers_quantize(&bytes, c->answers, c->stays_float));
     TRY_OUT(hwnas_layer_times(s8, c->runner, bytes, mix->folded, nodes, n, &how));
+    if (c->takes_bf16) {
+        how.exec.precision = HWNAS_BF16;
+        TRY_OUT(tell(c, "timing layers in bf16", 2, n_times));
+        TRY_OUT(hwnas_layer_times(bf16, c->runner, mix->folded, mix->folded, nodes, n, &how));
+    }
     for (size_t i = 0; i < n; i++) {
         mix->layers[i].f32_seconds = f32[i];
+        mix->layers[i].bf16_seconds = bf16[i];
         mix->layers[i].s8_seconds = s8[i];
     }
 out:
     hwnas_graph_free(bytes);
     free(nodes);
     free(f32);
-    free(s8);
     return status;
 }
 
-static double gain_of(const hwnas_mix_layer *layer)
+static double float_seconds(const chooser *c, const hwnas_mix_layer *layer)
 {
-    return layer->f32_seconds - layer->s8_seconds;
+    return c->floats == HWNAS_BF16 ? layer->bf16_seconds : layer->f32_seconds;
 }
 
-static bool gains(const hwnas_mix_layer *layer)
+static double gain_of(const chooser *c, const hwnas_mix_layer *layer)
 {
-    return gain_of(layer) > LEAST_GAIN * layer->f32_seconds;
+    return float_seconds(c, layer) - layer->s8_seconds;
+}
+
+static bool gains(const chooser *c, const hwnas_mix_layer *layer)
+{
+    return gain_of(c, layer) > LEAST_GAIN * float_seconds(c, layer);
 }
 
 static void set_all(chooser *c, bool stays_float)
@@ -122,7 +149,8 @@ static hwnas_status judge_alone(chooser *c)
         hwnas_mix_layer *layer = &mix->layers[i];
         TRY(tell(c, "one layer in s8", i, mix->n_layers));
         c->stays_float[layer->node] = false;
-        TRY(hwnas_answers_compare(&layer->alone, c->answers, c->stays_float, ALONE_SAMPLES));
+        TRY(hwnas_answers_compare(&layer->alone, c->answers, c->stays_float, HWNAS_F32,
+                                  ALONE_SAMPLES));
         c->stays_float[layer->node] = true;
     }
     return HWNAS_OK;
@@ -144,13 +172,13 @@ static int by_cost(const void *a, const void *b)
 }
 
 /* Those that gain something, the cheapest first; returns how many. */
-static size_t rank(ranked *out, const hwnas_mix *mix)
+static size_t rank(ranked *out, const chooser *c)
 {
     size_t n = 0;
-    for (size_t i = 0; i < mix->n_layers; i++) {
-        const hwnas_mix_layer *layer = &mix->layers[i];
-        if (gains(layer))
-            out[n++] = (ranked){layer->alone.noise * layer->alone.noise / gain_of(layer), i};
+    for (size_t i = 0; i < c->mix->n_layers; i++) {
+        const hwnas_mix_layer *layer = &c->mix->layers[i];
+        if (gains(c, layer))
+            out[n++] = (ranked){layer->alone.noise * layer->alone.noise / gain_of(c, layer), i};
     }
     qsort(out, n, sizeof *out, by_cost);
     return n;
@@ -159,7 +187,7 @@ static size_t rank(ranked *out, const hwnas_mix *mix)
 static hwnas_status judge(bool *fits, hwnas_output_error *error, chooser *c)
 {
     TRY(tell(c, "which layers together", 0, 0));
-    TRY(hwnas_answers_compare(error, c->answers, c->stays_float, 0));
+    TRY(hwnas_answers_compare(error, c->answers, c->stays_float, c->floats, 0));
     *fits = error->largest <= c->options->max_error;
     return HWNAS_OK;
 }
@@ -174,8 +202,8 @@ static hwnas_status judge_first(bool *fits, hwnas_output_error *error, chooser *
     return judge(fits, error, c);
 }
 
-/* The longest beginning of the order that fits, by bisection; the error then grows with length, but
- * for chance, so what comes out is judged itself. */
+/* The longest beginning of the order that fits, by bisection, where none of it does; the error then
+ * grows with length, but for chance, so what comes out is judged itself. */
 static hwnas_status choose_first(size_t *n_first, hwnas_output_error *error, chooser *c,
                                  const ranked *order, size_t n)
 {
@@ -220,20 +248,22 @@ static hwnas_status choose_others(size_t *n_chosen, hwnas_output_error *error, c
     return HWNAS_OK;
 }
 
-static hwnas_status choose_layers(chooser *c)
+/* Of a way that mixes, beside floats that fit by themselves. */
+static hwnas_status choose_layers(chooser *c, int w)
 {
     hwnas_mix *mix = c->mix;
-    hwnas_mix_way *mixed = &mix->ways[HWNAS_MIX_MIXED];
+    hwnas_mix_way *mixed = &mix->ways[w];
     ranked *order = hwnas_alloc(mix->n_layers * sizeof *order);
-    const size_t n = rank(order, mix);
+    c->floats = mixed->floats;
+    const size_t n = rank(order, c), n_nodes = mix->folded->n_nodes;
     size_t n_chosen = 0;
     hwnas_status status = choose_first(&n_chosen, &mixed->error, c, order, n);
     if (status == HWNAS_OK)
         status = choose_others(&n_chosen, &mixed->error, c, order, n_chosen + 1, n);
     mixed->n_s8 = (int)n_chosen;
     mixed->fits = true;
-    for (size_t i = 0; i < mix->n_layers; i++)
-        mix->layers[i].is_s8 = !c->stays_float[mix->layers[i].node];
+    c->float_in_way[w] = hwnas_alloc((n_nodes + 1) * sizeof **c->float_in_way);
+    memcpy(c->float_in_way[w], c->stays_float, n_nodes * sizeof **c->float_in_way);
     free(order);
     return status;
 }
@@ -251,15 +281,17 @@ static hwnas_status measure(chooser *c, hwnas_graph *const *graphs)
     hwnas_mix *mix = c->mix;
     hwnas_measure_options how = measuring(c);
     const hwnas_graph *there[HWNAS_MIX_WAYS];
+    hwnas_precision floats[HWNAS_MIX_WAYS];
     int way_of[HWNAS_MIX_WAYS], n = 0;
     hwnas_race race = {0};
     for (int i = 0; i < HWNAS_MIX_WAYS; i++)
         if (graphs[i]) {
             there[n] = graphs[i];
+            floats[n] = mix->ways[i].floats;
             way_of[n++] = i;
         }
     TRY(tell(c, "measuring", 0, 0));
-    hwnas_status status = hwnas_runner_race(&race, c->runner, there, n, &how);
+    hwnas_status status = hwnas_runner_race(&race, c->runner, there, floats, n, &how);
     mix->chosen = HWNAS_MIX_F32;
     for (int i = 0; i < n && status == HWNAS_OK; i++) {
         hwnas_mix_way *way = &mix->ways[way_of[i]];
@@ -272,50 +304,83 @@ static hwnas_status measure(chooser *c, hwnas_graph *const *graphs)
     return status;
 }
 
-/* With as many layers in bytes as there are, or none, "mixed" is one of the others. */
-static bool is_really_mixed(const hwnas_mix *mix)
+/* One that mixes is another one where it has no layer in bytes, or all of them beside f32. */
+static bool is_really_mixed(const chooser *c, int w)
 {
-    const int n = mix->ways[HWNAS_MIX_MIXED].n_s8;
-    return n && n < (int)mix->n_layers;
+    const hwnas_mix_way *way = &c->mix->ways[w];
+    return c->float_in_way[w] && way->n_s8 &&
+           (way->floats != HWNAS_F32 || way->n_s8 < (int)c->mix->n_layers);
+}
+
+static bool *floats_of(const chooser *c, int w)
+{
+    return c->float_in_way[w] ? c->float_in_way[w] : c->stays_float;
+}
+
+/* The graph of a way; NULL: there is none that is not another one's. */
+static hwnas_status make_way(hwnas_graph **out, chooser *c, int w)
+{
+    hwnas_mix *mix = c->mix;
+    const bool is_plain = w == HWNAS_MIX_F32 || (w == HWNAS_MIX_BF16 && c->takes_bf16);
+    *out = NULL;
+    set_all(c, false);
+    if (is_plain)
+        return hwnas_graph_fold(out, mix->folded); /* a copy */
+    if (w != HWNAS_MIX_S8 && !is_really_mixed(c, w))
+        return HWNAS_OK;
+    return hwnas_answers_quantize(out, c->answers, floats_of(c, w));
+}
+
+static bool is_s8_in_way(const chooser *c, int w, int node)
+{
+    return w != HWNAS_MIX_F32 && w != HWNAS_MIX_BF16 && !floats_of(c, w)[node];
 }
 
 static hwnas_status take_fastest(chooser *c)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_mix *mix = c->mix;
-    hwnas_graph *graphs[HWNAS_MIX_WAYS] = {mix->folded};
-    if (is_really_mixed(mix))
-        TRY_OUT(hwnas_answers_quantize(&graphs[HWNAS_MIX_MIXED], c->answers, c->stays_float));
-    set_all(c, false);
-    TRY_OUT(hwnas_answers_quantize(&graphs[HWNAS_MIX_S8], c->answers, c->stays_float));
+    hwnas_graph *graphs[HWNAS_MIX_WAYS] = {NULL};
+    for (int w = 0; w < HWNAS_MIX_WAYS; w++)
+        TRY_OUT(make_way(&graphs[w], c, w));
     TRY_OUT(measure(c, graphs));
     mix->graph = graphs[mix->chosen];
-    if (mix->chosen == HWNAS_MIX_F32)
-        TRY_OUT(hwnas_graph_fold(&mix->graph, mix->folded)); /* a copy */
     graphs[mix->chosen] = NULL;
-    if (mix->chosen != HWNAS_MIX_MIXED)
-        for (size_t i = 0; i < mix->n_layers; i++)
-            mix->layers[i].is_s8 = mix->chosen == HWNAS_MIX_S8;
+    for (size_t i = 0; i < mix->n_layers; i++)
+        mix->layers[i].is_s8 = is_s8_in_way(c, mix->chosen, mix->layers[i].node);
 out:
-    for (int i = HWNAS_MIX_S8; i < HWNAS_MIX_WAYS; i++)
-        hwnas_graph_free(graphs[i]);
+    for (int w = 0; w < HWNAS_MIX_WAYS; w++)
+        hwnas_graph_free(graphs[w]);
     return status;
+}
+
+/* A way without a choice of layers. */
+static hwnas_status judge_way(chooser *c, int w)
+{
+    hwnas_mix_way *way = &c->mix->ways[w];
+    set_all(c, w != HWNAS_MIX_S8);
+    c->floats = way->floats;
+    way->n_s8 = w == HWNAS_MIX_S8 ? (int)c->mix->n_layers : 0;
+    return judge(&way->fits, &way->error, c);
 }
 
 static hwnas_status choose(chooser *c, const hwnas_graph *graph)
 {
     hwnas_mix *mix = c->mix;
-    hwnas_mix_way *s8 = &mix->ways[HWNAS_MIX_S8];
     TRY(find_layers(mix, graph));
-    s8->n_s8 = (int)mix->n_layers;
     c->stays_float = hwnas_alloc((mix->folded->n_nodes + 1) * sizeof *c->stays_float);
     TRY(tell(c, "computing in f32", 0, 0));
     TRY(hwnas_answers_open(&c->answers, mix->folded, c->options));
     TRY(hwnas_runner_open(&c->runner, "cpu", c->options->threads));
-    TRY(judge(&s8->fits, &s8->error, c));
+    c->takes_bf16 = c->options->takes_bf16 && hwnas_answers_has_native(c->answers, HWNAS_BF16);
+    if (c->takes_bf16)
+        TRY(judge_way(c, HWNAS_MIX_BF16));
+    TRY(judge_way(c, HWNAS_MIX_S8));
     TRY(time_layers(c));
     TRY(judge_alone(c));
-    TRY(choose_layers(c));
+    TRY(choose_layers(c, HWNAS_MIX_MIXED));
+    if (c->takes_bf16 && mix->ways[HWNAS_MIX_BF16].fits)
+        TRY(choose_layers(c, HWNAS_MIX_MIXED_BF16));
     return take_fastest(c);
 }
 
@@ -324,13 +389,15 @@ hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *graph,
 {
     chooser c = {.options = options, .mix = out};
     *out = (hwnas_mix){0};
-    static const char *const names[] = {"f32", "s8", "mixed"};
     for (int i = 0; i < HWNAS_MIX_WAYS; i++)
-        out->ways[i] = (hwnas_mix_way){.name = names[i], .time = {NAN, NAN, NAN}};
+        out->ways[i] = (hwnas_mix_way){
+            .name = way_kinds[i].name, .floats = way_kinds[i].floats, .time = {NAN, NAN, NAN}};
     out->ways[HWNAS_MIX_F32].fits = true;
     const hwnas_status status = choose(&c, graph);
     hwnas_answers_close(c.answers);
     hwnas_runner_close(c.runner);
+    for (int i = 0; i < HWNAS_MIX_WAYS; i++)
+        free(c.float_in_way[i]);
     free(c.stays_float);
     return status;
 }

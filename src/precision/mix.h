@@ -1,11 +1,12 @@
-/* mix.h: which layers of a network are computed in 8-bit integers, and which in floats.
+/* mix.h: which layers of a network are computed in 8-bit integers, and in which floats the others.
  *
  * A layer is a product with weights. What it gains is measured on the device, layer by layer; what
  * it costs is seen on samples, each layer in bytes by itself. Layers come in the order of error for
  * each second that they gain, as many as the limit on the error of all together allows: the greedy
  * order of the knapsack problem (Dantzig, "Discrete-Variable Extremum Problems", 1957). Errors of
  * layers add up nearly, not exactly, and a lone layer of bytes pays for its conversions, so every
- * choice is run on the samples as a whole, and the ones that remain are measured in turns. */
+ * choice is run on the samples as a whole, and the ones that remain are measured in turns. What is
+ * not in bytes is in f32 or all of it in bf16, with a choice of layers for each. */
 #ifndef HWNAS_PRECISION_MIX_H
 #define HWNAS_PRECISION_MIX_H
 
@@ -20,25 +21,34 @@ typedef struct hwnas_output_error {
 
 typedef struct hwnas_mix_layer {
     int node;                       /* of the folded graph */
-    double f32_seconds, s8_seconds; /* NaN: the device does not tell it by itself */
-    hwnas_output_error alone;       /* when no other layer is of bytes */
+    double f32_seconds, bf16_seconds, s8_seconds; /* NaN: not told, or nobody asked for bf16 */
+    hwnas_output_error alone;                     /* when no other layer is of bytes */
     bool is_s8;                     /* in the network that was chosen */
 } hwnas_mix_layer;
 
 /* One way to compute the whole network. */
 typedef struct hwnas_mix_way {
-    const char *name; /* "f32", "s8", "mixed"; static */
-    int n_s8;         /* layers in bytes */
+    const char *name;       /* static */
+    hwnas_precision floats; /* of what is not in bytes: f32 or bf16 */
+    int n_s8;               /* layers in bytes */
     hwnas_output_error error;
     hwnas_timing time; /* of all ways in turns; NaN: it was not measured */
     bool fits;         /* the limit on the error */
 } hwnas_mix_way;
 
-enum { HWNAS_MIX_F32, HWNAS_MIX_S8, HWNAS_MIX_MIXED, HWNAS_MIX_WAYS };
+/* "f32", "bf16", "s8", "mixed", "mixed-bf16" */
+enum {
+    HWNAS_MIX_F32,
+    HWNAS_MIX_BF16,
+    HWNAS_MIX_S8,
+    HWNAS_MIX_MIXED,
+    HWNAS_MIX_MIXED_BF16,
+    HWNAS_MIX_WAYS
+};
 
 typedef struct hwnas_mix {
     hwnas_graph *folded; /* what the layers are nodes of */
-    hwnas_graph *graph;  /* the chosen network */
+    hwnas_graph *graph;  /* the chosen network, to be computed in the floats of its way */
     size_t n_layers;
     hwnas_mix_layer *layers; /* in the order of the graph */
     hwnas_mix_way ways[HWNAS_MIX_WAYS];
@@ -51,6 +61,7 @@ typedef struct hwnas_mix {
 
 typedef struct hwnas_mix_options {
     double max_error; /* of outputs, as `largest` */
+    bool takes_bf16;  /* what is not in bytes may be in bf16, where the processor has it */
     int threads;
     double seconds;   /* that each way is measured for */
     size_t n_samples; /* of all inputs, one behind the other; 0: random ones */

@@ -42,8 +42,9 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
         add_option(&out, "arch", recipe->arch);
     add_option(&out, "device", recipe->device);
     hwnas_str_addf(&out, " --batch %d --threads %d --dtype %s", recipe->batch, recipe->threads,
-                   recipe->is_mixed ? "mixed" : hwnas_precision_name(o->exec.precision));
-    if (recipe->is_mixed)
+                   recipe->mixing ? hwnas_mixing_name(recipe->mixing)
+                                  : hwnas_precision_name(o->exec.precision));
+    if (recipe->mixing)
         hwnas_str_addf(&out, " --max-error %g", 100 * recipe->max_error);
     if (o->exec.training)
         hwnas_str_addf(&out, " --training --optimizer %s", hwnas_optimizer_name(o->exec.training));

@@ -9,9 +9,9 @@ typedef struct hwnas_recipe {
     const char *arch;  /* NULL: the model leaves nothing to choose */
     const char *device;
     int batch, threads;
-    bool is_mixed;     /* --dtype mixed in the place of the options' precision, with ... */
-    double max_error;  /* ... this limit, a share */
-    const char *shape; /* NULL: as the file has it */
+    hwnas_mixing mixing; /* in the place of the options' precision, with ... */
+    double max_error;    /* ... this limit, a share */
+    const char *shape;   /* NULL: as the file has it */
     int streams;       /* 0: one copy, by the protocol for one */
     bool skips;        /* --skip-unsupported */
 } hwnas_recipe;

@@ -76,6 +76,7 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("train_high_seconds", "train_high_s", NUMBER, MEASURED, train.high),
     FIELD("train_cost", "train_cost", NUMBER, MEASURED, train.money),
     FIELD("train_cheapest", "train_cheapest", FLAG, MEASURED, train.is_cheapest),
+    FIELD("floats", "floats", TEXT, ALWAYS, floats),
     FIELD("layers_in_s8", "layers_in_s8_count", INT, ALWAYS, layers_in_s8),
     FIELD("max_error", "max_error", NUMBER, ALWAYS, max_error),
     FIELD("mixed_error", "mixed_error", NUMBER, ALWAYS, mixed_error),
@@ -171,8 +172,8 @@ bool hwnas_field_read(hwnas_profile_row *row, const hwnas_profile_field *field, 
         *(bool *)at = json_is_true(value);
         return json_is_boolean(value);
     case HWNAS_FIELD_PRECISION:
-        row->is_mixed = text && !strcmp(text, HWNAS_MIXED);
-        return row->is_mixed || (text && hwnas_precision_find(at, text) == HWNAS_OK);
+        row->mixing = text ? hwnas_mixing_find(text) : HWNAS_UNMIXED;
+        return row->mixing || (text && hwnas_precision_find(at, text) == HWNAS_OK);
     case HWNAS_FIELD_OPTIMIZER:
         return text && hwnas_optimizer_find(at, text) == HWNAS_OK;
     case HWNAS_FIELD_STATUS:

@@ -88,7 +88,7 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
 
 const char *hwnas_profile_row_dtype(const hwnas_profile_row *row)
 {
-    return row->is_mixed ? HWNAS_MIXED : hwnas_precision_name(row->precision);
+    return row->mixing ? hwnas_mixing_name(row->mixing) : hwnas_precision_name(row->precision);
 }
 
 hwnas_status hwnas_profile_check(const hwnas_profile *profile)

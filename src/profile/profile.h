@@ -39,8 +39,9 @@ typedef struct hwnas_profile_row {
     const char *shape;   /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
     int batch, threads, streams;
     hwnas_precision precision;
-    bool is_mixed;      /* some layers are in s8, and the others in `precision` (precision/mix.h) */
-    int layers_in_s8;   /* of one that is mixed */
+    hwnas_mixing mixing; /* if set, some layers are in s8 (precision/mix.h), and the others ... */
+    const char *floats;  /* ... in "f32" or "bf16"; else NULL */
+    int layers_in_s8;    /* of one that is mixed */
     double max_error;   /* NaN: it is not mixed; limit on ... */
     double mixed_error; /* ... the largest difference from f32, of the largest output; or NaN */
     hwnas_optimizer training;  /* a run is a training step */
@@ -72,9 +73,6 @@ typedef struct hwnas_host {
     int64_t memory_bytes;
     hwnas_conditions conditions; /* governor, turbo, heat and quota when the profile was begun */
 } hwnas_host;
-
-/* In the place of a precision's name. */
-#define HWNAS_MIXED "mixed"
 
 /* What was asked, and the answers. */
 typedef struct hwnas_profile {

@@ -24,8 +24,8 @@ typedef struct cursor {
     const char *message, *hint;
     hwnas_device_info info; /* of the device, where it works */
     hwnas_graph *graph;
-    bool is_mixed;      /* it was chosen by hwnas_mix_choose(), of the layers of ... */
-    hwnas_graph *plain; /* ... this one; else NULL */
+    hwnas_mixing mixing; /* if set, it was chosen by hwnas_mix_choose(), of the layers of ... */
+    hwnas_graph *plain;  /* ... this one; else NULL */
     int device, threads, streams, model, batch, precision; /* positions in the lists */
     size_t shape;
     int own_batch;   /* of the graph */
@@ -184,7 +184,7 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
                                  .shape = row->shape,
                                  .threads = row->threads,
                                  .streams = count_streams(c),
-                                 .is_mixed = c->is_mixed,
+                                 .mixing = c->mixing,
                                  .max_error = c->sweep->max_error,
                                  .skips = c->sweep->skips};
     char *text = hwnas_recipe_command(&recipe, options);
@@ -199,7 +199,7 @@ static hwnas_status measure(const cursor *c, const hwnas_mix *mix)
     const hwnas_sweep *s = c->sweep;
     hwnas_profile_row *row = hwnas_profile_add_row(c->profile);
     hwnas_measure_options options = s->options;
-    options.exec.precision = c->is_mixed ? HWNAS_F32 : s->precisions[c->precision];
+    options.exec.precision = c->mixing ? HWNAS_F32 : s->precisions[c->precision];
     row->model = s->models[c->model];
     row->device = s->devices[c->device];
     row->batch = c->own_batch;
@@ -209,18 +209,21 @@ static hwnas_status measure(const cursor *c, const hwnas_mix *mix)
     row->precision = options.exec.precision;
     row->training = options.exec.training;
     row->arch = s->code;
-    row->is_mixed = c->is_mixed;
-    if (c->is_mixed)
+    row->mixing = c->mixing;
+    if (c->mixing)
         row->max_error = s->max_error;
     row->command = tell_command(c, row, &options);
-    const hwnas_graph *plain = c->is_mixed ? c->plain : c->graph;
+    const hwnas_graph *plain = c->mixing ? c->plain : c->graph;
     row->digest = hwnas_graph_digest(plain);
     hwnas_graph_costs(&row->costs, plain);
     if (mix && mix->graph) {
-        row->layers_in_s8 = mix->ways[mix->chosen].n_s8;
-        row->mixed_error = mix->ways[mix->chosen].error.largest;
+        const hwnas_mix_way *way = &mix->ways[mix->chosen];
+        options.exec.precision = way->floats;
+        row->floats = hwnas_precision_name(way->floats);
+        row->layers_in_s8 = way->n_s8;
+        row->mixed_error = way->error.largest;
     }
-    if (c->is_mixed && (c->runner || c->copies) && !mix->graph) {
+    if (c->mixing && (c->runner || c->copies) && !mix->graph) {
         row->status = hwnas_last_error()->status;
         row->message = keep_message(&row->hint, c);
     } else if (c->runner || c->copies) {
@@ -346,6 +349,7 @@ static hwnas_status choose(hwnas_mix *out, const cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
     const hwnas_mix_options how = {.max_error = s->max_error,
+                                   .takes_bf16 = c->mixing == HWNAS_MIXED_BF16,
                                    .threads = s->threads[c->threads],
                                    .seconds = s->options.max_seconds,
                                    .stop = s->options.stop};
@@ -358,18 +362,18 @@ static hwnas_status choose(hwnas_mix *out, const cursor *c)
     return hwnas_mix_choose(out, c->graph, &how);
 }
 
-static hwnas_status measure_mixed(cursor *c)
+static hwnas_status measure_mixed(cursor *c, hwnas_mixing mixing)
 {
     hwnas_mix mix = {0};
     c->plain = c->graph;
+    c->mixing = mixing;
     const bool is_here = c->runner || c->copies;
     hwnas_status status = is_here ? choose(&mix, c) : HWNAS_OK;
-    c->is_mixed = true;
     if (status == HWNAS_OK && is_here)
         c->graph = mix.graph;
     if (status != HWNAS_E_INTERRUPTED)
         status = measure(c, &mix);
-    c->is_mixed = false;
+    c->mixing = HWNAS_UNMIXED;
     c->graph = c->plain;
     c->plain = NULL;
     hwnas_mix_done(&mix);
@@ -386,8 +390,9 @@ static hwnas_status run_shape(cursor *c)
         add_unread(c, status);
     for (c->precision = 0; c->graph && c->precision < c->sweep->n_precisions; c->precision++)
         TRY(measure(c, NULL));
-    if (c->graph && c->sweep->with_mixed)
-        TRY(measure_mixed(c));
+    for (int i = HWNAS_UNMIXED + 1; i < HWNAS_N_MIXINGS && c->graph; i++)
+        if (c->sweep->mixings & 1U << i)
+            TRY(measure_mixed(c, (hwnas_mixing)i));
     hwnas_graph_free(c->graph);
     c->graph = NULL;
     return HWNAS_OK;

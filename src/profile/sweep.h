@@ -19,8 +19,8 @@ typedef struct hwnas_sweep {
     int batches[HWNAS_SWEEP_LIST], threads[HWNAS_SWEEP_LIST];
     int streams[HWNAS_SWEEP_LIST]; /* 0: one copy, by the protocol for one; or HWNAS_STREAMS_FILL */
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
-    bool with_mixed; /* behind them, layers in s8 where it pays (precision/mix.h), on the device cpu
-                      */
+    unsigned mixings; /* behind them, a set of 1 << hwnas_mixing (precision/mix.h), on the device
+                         cpu */
     double max_error; /* of those, as hwnas_mix_options has it */
     /* Nobody asked for these batches: of an ONNX file that fixes its own that one is taken, and
      * those behind the first are tried. */

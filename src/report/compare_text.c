@@ -100,11 +100,11 @@ static bool has_several(const hwnas_comparison *c, const hwnas_answer *answer, b
     const hwnas_profile_row *first = c->choices[answer->first].row;
     for (size_t i = 1; i < answer->n; i++) {
         const hwnas_profile_row *row = c->choices[answer->first + i].row;
-        if (of_precision ? row->precision != first->precision || row->is_mixed != first->is_mixed
+        if (of_precision ? row->precision != first->precision || row->mixing != first->mixing
                          : row->streams != first->streams)
             return true;
     }
-    return of_precision ? first->precision != HWNAS_F32 || first->is_mixed : first->streams != 1;
+    return of_precision ? first->precision != HWNAS_F32 || first->mixing : first->streams != 1;
 }
 
 void hwnas_choice_begin_row(hwnas_grid *grid, const hwnas_answer *answer,
@@ -337,7 +337,7 @@ void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *c)
     for (size_t i = 0; i < c->n_choices; i++) {
         const hwnas_profile_row *row = c->choices[i].row;
         has_doubt |= row->status == HWNAS_OK && row->m.is_unstable;
-        has_narrow |= row->precision != HWNAS_F32 || row->is_mixed;
+        has_narrow |= row->precision != HWNAS_F32 || row->mixing;
     }
     hwnas_str_add(out, "\n* winner, + runner-up; given: requests/s that each machine gets; served: "
                        "with filling a batch and waiting\n");

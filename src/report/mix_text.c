@@ -75,8 +75,9 @@ static void add_floats(hwnas_str *out, const hwnas_mix *mix)
 {
     hwnas_grid grid = {0};
     int n = 0;
-    hwnas_grid_column(&grid, "layers in f32", HWNAS_GRID_LEFT);
-    hwnas_grid_column(&grid, "f32 us", HWNAS_GRID_RIGHT);
+    const bool is_bf16 = mix->ways[mix->chosen].floats == HWNAS_BF16;
+    hwnas_grid_column(&grid, is_bf16 ? "layers in bf16" : "layers in f32", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, is_bf16 ? "bf16 us" : "f32 us", HWNAS_GRID_RIGHT);
     hwnas_grid_column(&grid, "s8 us", HWNAS_GRID_RIGHT);
     hwnas_grid_column(&grid, "error alone", HWNAS_GRID_RIGHT);
     for (size_t i = 0; i < mix->n_layers; i++) {
@@ -84,7 +85,7 @@ static void add_floats(hwnas_str *out, const hwnas_mix *mix)
         if (layer->is_s8 || n++ >= MOST_LAYERS)
             continue;
         hwnas_grid_cell(&grid, "%s", name_of(mix, layer));
-        hwnas_grid_number(&grid, 1, 1e6 * layer->f32_seconds);
+        hwnas_grid_number(&grid, 1, 1e6 * (is_bf16 ? layer->bf16_seconds : layer->f32_seconds));
         hwnas_grid_number(&grid, 1, 1e6 * layer->s8_seconds);
         add_percent(&grid, layer->alone.largest);
     }
@@ -128,7 +129,8 @@ static json_t *ways_json(const hwnas_mix *mix)
         const hwnas_mix_way *way = &mix->ways[i];
         if (!isnan(way->time.p50))
             json_array_append_new(
-                out, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "name", way->name,
+                out, json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "name",
+                               way->name, "floats", hwnas_precision_name(way->floats),
                                "layers_in_s8", way->n_s8, "p50_seconds", number(way->time.p50),
                                "p50_low_seconds", number(way->time.low), "p50_high_seconds",
                                number(way->time.high), "largest_error", number(way->error.largest),
@@ -140,16 +142,18 @@ static json_t *ways_json(const hwnas_mix *mix)
 
 static json_t *layers_json(const hwnas_mix *mix)
 {
+    const char *floats = hwnas_precision_name(mix->ways[mix->chosen].floats);
     json_t *out = json_array();
     for (size_t i = 0; i < mix->n_layers; i++) {
         const hwnas_mix_layer *layer = &mix->layers[i];
         const hwnas_node *node = &mix->folded->nodes[layer->node];
         json_array_append_new(
-            out, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", node->name, "op",
-                           node->op->name, "dtype", layer->is_s8 ? "s8" : "f32", "f32_seconds",
-                           number(layer->f32_seconds), "s8_seconds", number(layer->s8_seconds),
-                           "largest_error_alone", number(layer->alone.largest), "noise_alone",
-                           number(layer->alone.noise)));
+            out,
+            json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", node->name, "op",
+                      node->op->name, "dtype", layer->is_s8 ? "s8" : floats, "f32_seconds",
+                      number(layer->f32_seconds), "bf16_seconds", number(layer->bf16_seconds),
+                      "s8_seconds", number(layer->s8_seconds), "largest_error_alone",
+                      number(layer->alone.largest), "noise_alone", number(layer->alone.noise)));
     }
     return out;
 }

@@ -44,7 +44,7 @@ static const hwnas_profile_row *plain_of(const hwnas_profile *profile, const hwn
 {
     for (size_t i = 0; i < profile->n_rows; i++) {
         const hwnas_profile_row *other = &profile->rows[i];
-        if (other->precision == HWNAS_F32 && !other->is_mixed && other->status == HWNAS_OK &&
+        if (other->precision == HWNAS_F32 && !other->mixing && other->status == HWNAS_OK &&
             !strcmp(other->model, row->model) && !strcmp(other->device, row->device) &&
             !strcmp(other->arch ? other->arch : "", row->arch ? row->arch : "") &&
             other->batch == row->batch && other->threads == row->threads &&
@@ -57,7 +57,7 @@ static const hwnas_profile_row *plain_of(const hwnas_profile *profile, const hwn
 static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas_profile_row *row)
 {
     const hwnas_profile_row *plain = plain_of(profile, row);
-    if ((row->precision == HWNAS_F32 && !row->is_mixed) || row->status != HWNAS_OK || !plain ||
+    if ((row->precision == HWNAS_F32 && !row->mixing) || row->status != HWNAS_OK || !plain ||
         !(row->m.p50_low > plain->m.p50_high))
         return;
     hwnas_str_addf(out, "! %s, %s, batch %d, %d thread%s: %s takes %.2f times as long as f32\n",
@@ -68,13 +68,15 @@ static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas
 /* What was chosen, as the table has no column for it. */
 static void add_mixed(hwnas_str *out, const hwnas_profile_row *row)
 {
-    if (!row->is_mixed || row->status != HWNAS_OK)
+    if (!row->mixing || row->status != HWNAS_OK)
         return;
     hwnas_str_addf(out,
-                   "%s, batch %d, %d thread%s, mixed: %d layers in s8, largest difference from f32 "
-                   "%.2f %% of the largest output on random inputs (limit %.3g %%)\n",
+                   "%s, batch %d, %d thread%s, %s: %d layers in s8, the others in %s, largest "
+                   "difference from f32 %.2f %% of the largest output on random inputs (limit "
+                   "%.3g %%)\n",
                    row->model, row->batch, row->threads, row->threads == 1 ? "" : "s",
-                   row->layers_in_s8, 100 * row->mixed_error, 100 * row->max_error);
+                   hwnas_mixing_name(row->mixing), row->layers_in_s8, row->floats,
+                   100 * row->mixed_error, 100 * row->max_error);
 }
 
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile)

@@ -182,7 +182,7 @@ static bool has_shapes(const hwnas_profile *p)
 static bool has_precisions(const hwnas_profile *p)
 {
     for (size_t i = 0; i < p->n_rows; i++)
-        if (p->rows[i].precision != HWNAS_F32 || p->rows[i].is_mixed)
+        if (p->rows[i].precision != HWNAS_F32 || p->rows[i].mixing)
             return true;
     return false;
 }

@@ -267,7 +267,7 @@ hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks, hwnas_evalu
     for (int i = 0; i < n; i++)
         TRY_OUT(hwnas_evaluate_graph(&graphs[i], &own[i], e, &candidates[i], device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, candidates[0].settings.threads)));
-    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, n, &options));
+    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, NULL, n, &options));
     /* Blocks that count were clean, however many were not: better than what single measurements
      * said one after the other. */
     *n_blocks = race.n_blocks;

@@ -34,6 +34,7 @@ needs_ort_headers() {
     measures benchmarks/compile_speed --quick accel_nasbench
 }
 @test "latency_table" { measures benchmarks/latency_table --quick --minutes 0.05 --networks 4 nas_bench_201; }
+@test "mix_exhaustive" { measures benchmarks/mix_exhaustive --quick; }
 @test "search" { measures "$here/search" --quick --runs "$BATS_TEST_TMPDIR/runs"; }
 @test "problems" { measures "$here/problems" --quick --work "$BATS_TEST_TMPDIR/problems"; }
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }

@@ -92,12 +92,40 @@ assert abs(abs(a - b).max() / abs(a).max() - $error) < 1e-4, (abs(a - b).max() /
     is out 'd["rows"][0]["max_error"] is None and d["rows"][0]["layers_in_s8"] == 0'
     is out 'd["rows"][0]["digest"] == d["rows"][1]["digest"] and "--dtype mixed --max-error 1000" in d["rows"][1]["command"]'
     ends 0 profile "$MODEL" --dtype mixed --max-error 0 --seconds 0.1
-    says out "*mixed: 0 layers in s8, largest difference from f32 0.00 %*limit 0 %*"
+    says out "*mixed: 0 layers in s8, the others in f32, largest difference from f32 0.00 %*limit 0 %*"
     # What was kept is read again.
     ends 0 compare --profile p.json --percentile p50 --json
     is out '{c["measured"]["dtype"] for c in d["networks"][0]["choices"]} == {"f32", "mixed"}'
     ends 0 compare "$MODEL" --dtype mixed --threads 1 --batch 1 --streams 1 --seconds 0.1
     says out "*mixed*"
+}
+
+@test "mixed-bf16: floats may be in bf16, with the error that this has" {
+    "$HWNAS" devices cpu --json >devices
+    is devices '"bf16" in d["devices"][0]["native"]' || skip "this processor has no instructions for bf16"
+    ends 0 export "$MODEL" --format onnx --dtype mixed-bf16 --max-error 3 --out mixed.onnx --json $DATA --calibrate 256
+    cp out mix.json
+    is mix.json '{w["name"]: w["floats"] for w in d["ways"]}["bf16"] == "bf16"'
+    is mix.json 'all(l["bf16_seconds"] > 0 and l["dtype"] in ("s8", w["floats"]) for l in d["layers"] for w in d["ways"] if w["written"])'
+    floats=$(/usr/bin/python3 -c 'import json; print(*(w["floats"] for w in json.load(open("mix.json"))["ways"] if w["written"]))')
+    if [ "$floats" = bf16 ]; then says err "*the file cannot say bf16*"; fi
+    ends 0 run "$MODEL" --input "$IMAGES" --output f32.bin $RANGE
+    ends 0 run "$MODEL" --dtype bf16 --input "$IMAGES" --output bf16.bin $RANGE
+    ends 0 run mixed.onnx --dtype "$floats" --input "$IMAGES" --output mixed.bin $RANGE
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    /usr/bin/python3 - <<'END'
+import json, numpy as np
+ways = json.load(open("mix.json"))["ways"]
+right = np.fromfile("f32.bin", "f4")
+error = lambda file: abs(np.fromfile(file, "f4") - right).max() / abs(right).max()
+told = {w["name"]: w["largest_error"] for w in ways}
+assert abs(error("bf16.bin") - told["bf16"]) < 1e-4, (error("bf16.bin"), told)
+[written] = [w for w in ways if w["written"]]
+assert abs(error("mixed.bin") - written["largest_error"]) < 1e-4 and written["largest_error"] <= 0.03, (error("mixed.bin"), written)
+END
+    ends 0 profile "$MODEL" --dtype mixed-bf16 --seconds 0.1 --json --save p.json
+    is out 'd["rows"][0]["dtype"] == "mixed-bf16" and d["rows"][0]["floats"] in ("f32", "bf16") and "--dtype mixed-bf16" in d["rows"][0]["command"]'
+    ends 0 compare --baseline p.json --seconds 0.1 # chosen anew
 }
 
 @test "where layers cannot be chosen the row says why" {

@@ -76,7 +76,7 @@ static hwnas_status race(hwnas_runner *runner, const hwnas_measure_options *opti
 {
     const hwnas_graph *const graphs[] = {fuzz_graph(), fuzz_graph()};
     hwnas_race result;
-    TRY(hwnas_runner_race(&result, runner, graphs, 2, options));
+    TRY(hwnas_runner_race(&result, runner, graphs, NULL, 2, options));
     for (int i = 0; i < result.n; i++)
         hwnas_race_judge(&result, 0, i, options->interval);
     hwnas_race_done(&result);

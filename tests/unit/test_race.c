@@ -316,7 +316,7 @@ static void a_runner_holds_races(void **state)
     hwnas_race race;
     hwnas_measurement m;
     assert_int_equal(hwnas_runner_open(&runner, "ref", 1), HWNAS_OK);
-    assert_int_equal(hwnas_runner_race(&race, runner, graphs, 3, &quick), HWNAS_OK);
+    assert_int_equal(hwnas_runner_race(&race, runner, graphs, NULL, 3, &quick), HWNAS_OK);
     assert_int_equal(race.n, 3);
     assert_true(race.n_blocks + race.n_aside > 0);
     for (int i = 0; i < 3; i++)
@@ -325,7 +325,15 @@ static void a_runner_holds_races(void **state)
     pid_t pid = hwnas_runner_pid(runner);
     assert_int_equal(hwnas_runner_measure(&m, runner, graph, &quick), HWNAS_OK);
     assert_int_equal(hwnas_runner_pid(runner), pid); /* one child for both */
-    assert_int_equal(hwnas_runner_race(&race, runner, graphs, 0, &quick), HWNAS_E_INPUT);
+    assert_int_equal(hwnas_runner_race(&race, runner, graphs, NULL, 0, &quick), HWNAS_E_INPUT);
+    /* Each in its own precision: the last one is none of this device's. */
+    assert_int_equal(
+        hwnas_runner_race(&race, runner, graphs, (hwnas_precision[]){0, 0, HWNAS_F16}, 3, &quick),
+        HWNAS_E_UNSUPPORTED);
+    assert_int_equal(
+        hwnas_runner_race(&race, runner, graphs, (hwnas_precision[]){0, 0, HWNAS_F16}, 2, &quick),
+        HWNAS_OK);
+    hwnas_race_done(&race);
     hwnas_runner_close(runner);
     hwnas_graph_free(graph);
 }
@@ -350,9 +358,9 @@ static void killed_in_the_middle_it_is_told_and_works_again(void **state)
     options.progress = kill_it;
     options.context = (void *)"comparing";
     assert_int_equal(hwnas_runner_open(&victim, "null", 1), HWNAS_OK);
-    assert_int_equal(hwnas_runner_race(&race, victim, graphs, 2, &options), HWNAS_E_MEMORY);
+    assert_int_equal(hwnas_runner_race(&race, victim, graphs, NULL, 2, &options), HWNAS_E_MEMORY);
     assert_non_null(strstr(hwnas_last_error()->message, "while comparing"));
-    assert_int_equal(hwnas_runner_race(&race, victim, graphs, 2, &quick), HWNAS_OK);
+    assert_int_equal(hwnas_runner_race(&race, victim, graphs, NULL, 2, &quick), HWNAS_OK);
     hwnas_race_done(&race);
     hwnas_runner_close(victim);
     hwnas_graph_free(graph);

@@ -1,0 +1,125 @@
+/* Does `--dtype mixed` find the best choice of layers? For small networks every subset of the
+ * layers in 8-bit integers, beside f32 and beside bf16, is run on the samples; those within the
+ * limit are measured in turns with what was chosen. usage: benchmarks/mix_exhaustive [--quick]
+ * [PERCENT] PERCENT: the limit on the error (1). --quick: the smallest network, shorter.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benchmarks/figure.h"
+#include "measure/race.h"
+#include "measure/runner.h"
+#include "precision/answers.h"
+#include "precision/mix.h"
+#include "profile/model_load.h"
+
+enum { MOST_LAYERS = 8, MOST_WAYS = 2 << MOST_LAYERS, GOAL = 97 };
+
+typedef struct way {
+    hwnas_precision floats;
+    unsigned subset; /* of layers in bytes */
+    hwnas_graph *graph;
+    double ratio; /* to the chosen one, of the same race */
+} way;
+
+static void must(hwnas_status status)
+{
+    if (status == HWNAS_OK)
+        return;
+    fprintf(stderr, "%s\n", hwnas_last_error()->message);
+    exit(2);
+}
+
+/* Those within the limit. */
+static int find_ways(way *out, const hwnas_mix *mix, const hwnas_mix_options *options)
+{
+    int n = 0;
+    hwnas_answers *answers;
+    bool *stays_float = calloc(mix->folded->n_nodes + 1, sizeof *stays_float);
+    must(hwnas_answers_open(&answers, mix->folded, options));
+    const int n_floats = hwnas_answers_has_native(answers, HWNAS_BF16) ? 2 : 1;
+    for (int f = 0; f < n_floats; f++)
+        for (unsigned subset = 0; subset < 1U << mix->n_layers; subset++) {
+            hwnas_output_error error;
+            const hwnas_precision floats = f ? HWNAS_BF16 : HWNAS_F32;
+            for (size_t i = 0; i < mix->n_layers; i++)
+                stays_float[mix->layers[i].node] = !(subset >> i & 1);
+            must(hwnas_answers_compare(&error, answers, stays_float, floats, 0));
+            if (error.largest > options->max_error)
+                continue;
+            out[n] = (way){.floats = floats, .subset = subset};
+            must(hwnas_answers_quantize(&out[n++].graph, answers, stays_float));
+        }
+    hwnas_answers_close(answers);
+    free(stays_float);
+    return n;
+}
+
+/* In turns, the chosen one in each race. */
+static void race_ways(way *ways, int n, const hwnas_mix *mix, const hwnas_mix_options *options)
+{
+    hwnas_runner *runner;
+    hwnas_measure_options how = HWNAS_MEASURE_DEFAULTS;
+    how.max_seconds = options->seconds;
+    must(hwnas_runner_open(&runner, "cpu", 1));
+    for (int from = 0; from < n; from += HWNAS_RACE_MOST - 1) {
+        const hwnas_graph *graphs[HWNAS_RACE_MOST] = {mix->graph};
+        hwnas_precision floats[HWNAS_RACE_MOST] = {mix->ways[mix->chosen].floats};
+        hwnas_race race;
+        int k = 1;
+        for (int i = from; i < n && k < HWNAS_RACE_MOST; i++, k++) {
+            graphs[k] = ways[i].graph;
+            floats[k] = ways[i].floats;
+        }
+        must(hwnas_runner_race(&race, runner, graphs, floats, k, &how));
+        for (int i = 1; i < k; i++)
+            ways[from + i - 1].ratio = race.measurements[i].p50 / race.measurements[0].p50;
+        hwnas_race_done(&race);
+    }
+    hwnas_runner_close(runner);
+}
+
+static void try_network(const char *name, const hwnas_mix_options *options)
+{
+    hwnas_graph *graph;
+    hwnas_mix mix;
+    static way ways[MOST_WAYS];
+    must(hwnas_model_load(&graph, name, NULL, 1, NULL));
+    must(hwnas_mix_choose(&mix, graph, options));
+    if (mix.n_layers > MOST_LAYERS)
+        must(hwnas_fail(HWNAS_E_INPUT, NULL, "%s has %zu layers", name, mix.n_layers));
+    const int n = find_ways(ways, &mix, options);
+    race_ways(ways, n, &mix, options);
+    double best = 1;
+    for (int i = 0; i < n; i++)
+        best = fmin(best, ways[i].ratio);
+    const hwnas_mix_way *chosen = &mix.ways[mix.chosen];
+    printf(
+        "%s: %s of %d layers, error %.2f %%; the fastest of %d ways within %.3g %% takes %.3f of "
+        "its time\n",
+        name, chosen->name, chosen->n_s8, 100 * chosen->error.largest, n, 100 * options->max_error,
+        best);
+    char figure[64];
+    snprintf(figure, sizeof figure, "mixed_of_best_%s", name);
+    print_figure(figure, 100 * best, "%", GOAL);
+    for (int i = 0; i < n; i++)
+        hwnas_graph_free(ways[i].graph);
+    hwnas_mix_done(&mix);
+    hwnas_graph_free(graph);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const networks[] = {"mnist_mlp", "mnist_cnn", "cifar10_cnn"};
+    const bool is_quick = argc > 1 && !strcmp(argv[1], "--quick");
+    const char *percent = argc > 1 + is_quick ? argv[1 + is_quick] : "1";
+    const hwnas_mix_options options = {.max_error = atof(percent) / 100,
+                                       .takes_bf16 = true,
+                                       .threads = 1,
+                                       .seconds = is_quick ? 0.2 : 1};
+    hwnas_runner_use(getenv("HWNAS") ? getenv("HWNAS") : "./hwnas");
+    for (int i = 0; i < (is_quick ? 1 : 3); i++)
+        try_network(networks[i], &options);
+    return 0;
+}
