@@ -212,7 +212,13 @@ class _CProgress(ctypes.Structure):
     _fields_ = [("n_done", ctypes.c_uint64), ("n_failed", ctypes.c_uint64), ("max_trials", ctypes.c_uint64),
                 ("n_front", ctypes.c_size_t), ("seconds", ctypes.c_double), ("seconds_left", ctypes.c_double),
                 ("winner", ctypes.c_char_p), ("phase", ctypes.c_char_p), ("trials_per_minute", ctypes.c_double),
-                ("best", ctypes.c_char_p)]
+                ("best", ctypes.c_char_p), ("seconds_left_low", ctypes.c_double),
+                ("seconds_left_high", ctypes.c_double), ("measured", ctypes.c_char_p),
+                ("n_measured", ctypes.c_uint64), ("n_disturbed", ctypes.c_uint64), ("front", ctypes.c_void_p)]
+
+
+class _CChart(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_void_p), ("top", ctypes.c_int), ("left", ctypes.c_int), ("height", ctypes.c_int)]
 
 
 _ProgressFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_CProgress))
@@ -340,7 +346,7 @@ _STRUCTS: Dict[str, Type[ctypes.Structure]] = {
     "hwnas_error": _CError, "hwnas_metric_value": _CValue, "hwnas_network_options": _CNetworkOptions,
     "hwnas_costs": _CCosts, "hwnas_array_info": _CArrayInfo, "hwnas_export_options": _CExportOptions,
     "hwnas_device_options": _CDeviceOptions, "hwnas_exec_options": _CExecOptions, "hwnas_estimate": _CEstimate,
-    "hwnas_measurer_options": _CMeasurerOptions, "hwnas_search_progress": _CProgress,
+    "hwnas_measurer_options": _CMeasurerOptions, "hwnas_search_progress": _CProgress, "hwnas_chart": _CChart,
     "hwnas_job_key_info": _CJobKeyInfo, "hwnas_job_flag": _CJobFlag, "hwnas_search_options": _CSearchOptions,
     "hwnas_study_options": _CStudyOptions, "hwnas_study_trial": _CStudyTrial,
     "hwnas_survey_options": _CSurveyOptions, "hwnas_profile_options": _CProfileOptions,
@@ -438,6 +444,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {  # what a function returns, and what 
     "hwnas_study_report": (_Status, _P, _P),
     "hwnas_study_trials": (_Status, _P, _P),
     "hwnas_study_explain": (_Status, _P, _P, _L),
+    "hwnas_study_chart": (_Status, _P, _P),
     "hwnas_study_environment": (_Status, _P, _P),
     "hwnas_studies_list": (_Status, _P, _S),
     "hwnas_studies_merge": (_Status, _P, _P, _Z, _S),
@@ -1415,6 +1422,10 @@ class Progress(NamedTuple):
     phase: str
     trials_per_minute: float
     best: Optional[str]
+    seconds_left_range: Optional[Tuple[float, float]]  # 95 % interval
+    measured: Optional[str]  # code of the network that is measured now
+    n_measured: int
+    n_disturbed: int  # of these measurements, while the machine was busy
 
 
 Job = Union[PathLike, Mapping[str, Any], None]
@@ -1466,7 +1477,9 @@ def _progress_function(guard: _Guard, progress: Optional[Callable[[Progress], No
         guard.call(progress or (lambda p: None),
                    Progress(p.n_done, p.n_failed, p.max_trials, p.n_front, p.seconds, _number(p.seconds_left),
                             _str(p.winner) if p.winner is not None else None, _str(p.phase), p.trials_per_minute,
-                            _str(p.best) if p.best is not None else None))
+                            _str(p.best) if p.best is not None else None,
+                            None if math.isnan(p.seconds_left_low) else (p.seconds_left_low, p.seconds_left_high),
+                            _str(p.measured) if p.measured is not None else None, p.n_measured, p.n_disturbed))
 
     return _ProgressFunction(tell)
 
@@ -1653,6 +1666,11 @@ class Study(_Handle):
         """What `hwnas study show` prints."""
         made: Report = _report(_lib.hwnas_study_report, self._handle, parent=self)
         return made
+
+    def chart(self) -> str:
+        """The front among all trials, drawn in characters, 80 columns wide."""
+        with _report(_lib.hwnas_study_chart, self._handle, parent=self) as report:
+            return str(report)
 
     def explain(self, trial: int = -1) -> Report:
         """Why a trial, -1 the winner, stands where it does."""

@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* What a front is drawn from, while the search waits. */
+typedef struct hwnas_search_front hwnas_search_front;
+
 /* How far a search is. Fields may follow in later versions. */
 typedef struct hwnas_search_progress {
     uint64_t n_done, n_failed; /* trials */
@@ -19,7 +22,26 @@ typedef struct hwnas_search_progress {
     const char *phase;         /* what is being done; "": the next trial */
     double trials_per_minute;
     const char *best; /* the winner's objectives, "accuracy 66.12 %, latency.p50 9.810 ms"; NULL */
+    double seconds_left_low, seconds_left_high; /* 95 % interval of seconds_left; NaN: not known */
+    const char *measured;             /* code of the network that is measured now; NULL: none is */
+    uint64_t n_measured, n_disturbed; /* measurements so far; of these while the machine was busy */
+    const hwnas_search_front *front;  /* for hwnas_search_chart(), as long as the call lasts */
 } hwnas_search_progress;
+
+/* A chart in characters. */
+typedef struct hwnas_chart {
+    char *text; /* lines; yours: hwnas_free() */
+    /* Marks stand in `height` lines below `top` others, from column `left` on; all else are words,
+     * some of them names that others gave, without power over a terminal. */
+    int top, left, height;
+} hwnas_chart;
+
+/* Draws the front so far, among all trials, into so many lines and columns at most, in ASCII but
+ * for names: '*' the winner, 'o' the front, '-' their intervals, '.' dominated, '~' estimated, 'x'
+ * misses a limit, ':' and '-' limits. Only within `progress` of a search's options. false: there is
+ * nothing to draw, as no trial has values of two objectives, or not the room (40 x 10). */
+HWNAS_API bool hwnas_search_chart(hwnas_chart *out, const hwnas_search_progress *progress,
+                                  int columns, int lines);
 
 /* A key of a job, docs/searching.md, that may be said outside of its file as well. */
 typedef struct hwnas_job_key_info {
@@ -47,7 +69,7 @@ typedef struct hwnas_search_options {
     /* (optional) Becomes nonzero, in a signal handler or another thread: the search ends soon and
      * what is finished is kept. Borrowed during the call. */
     const volatile sig_atomic_t *cancel;
-    /* (optional) Is told after each trial, in the calling thread. */
+    /* (optional) Is told after each trial, and before each measurement, in the calling thread. */
     void (*progress)(void *context, const hwnas_search_progress *progress);
     void *context;
     bool overwrite; /* put a new study in the place of an existing one */

@@ -117,6 +117,9 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_report(hwnas_report **out, hwna
 /* All its trials, a row each, those that failed and those that still run among them. Text, JSON
  * ("hwnas.trials"), JSON lines, CSV. Milliseconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_trials(hwnas_report **out, hwnas_study *study);
+/* The front among all trials, drawn in characters: limits, intervals, what is dominated, estimated
+ * or misses a limit; as wide as hwnas_set_columns() says, 40 to 120 columns, else 80. Text. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_chart(hwnas_report **out, hwnas_study *study);
 /* Why a trial (-1: the winner) stands where it does: its neighbours one change away, which choice
  * costs what, and what a looser limit would buy. Text, JSON ("hwnas.explanation").
  * HWNAS_E_INFEASIBLE: there is no winner; HWNAS_E_NOT_FOUND: no such trial, or what the job names

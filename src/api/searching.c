@@ -9,6 +9,7 @@
 #include "base/sized_options.h"
 #include "base/str.h"
 #include "report/front.h"
+#include "report/front_chart.h"
 #include "report/outcome.h"
 #include "report/plan_text.h"
 #include "study/exports.h"
@@ -44,10 +45,43 @@ typedef struct watcher {
     const hwnas_job *job;
 } watcher;
 
+/* Of the session, seen by its job. */
+struct hwnas_search_front {
+    const hwnas_progress *progress;
+    const hwnas_goals *goals;
+};
+
+bool hwnas_search_chart(hwnas_chart *out, const hwnas_search_progress *progress, int columns,
+                        int lines)
+{
+    IN_C_LOCALE;
+    const hwnas_search_front *front = progress->front;
+    hwnas_front_chart chart;
+    hwnas_front_view view;
+    if (!front)
+        return false;
+    const hwnas_progress *p = front->progress;
+    bool *is_on_front = hwnas_alloc((p->n_trials + 1) * sizeof *is_on_front);
+    for (size_t i = 0; i < p->front->n; i++)
+        is_on_front[p->front->points[i].id] = true;
+    hwnas_front_view_init(&view, front->goals, p->n_trials);
+    for (size_t i = 0; i < p->n_trials; i++)
+        hwnas_front_view_add(&view, p->trials[i], is_on_front[i], p->trials[i] == p->winner);
+    const bool is_drawn = hwnas_front_chart_draw(&chart, &view, columns, lines);
+    hwnas_front_view_done(&view);
+    free(is_on_front);
+    if (!is_drawn)
+        return false;
+    hwnas_clean(chart.text.s, "\n");
+    *out = (hwnas_chart){chart.text.s, chart.top, chart.left, chart.height};
+    return true;
+}
+
 static void tell_progress(void *context, const hwnas_progress *p)
 {
     const watcher *w = context;
     char *best = p->winner ? hwnas_trial_words(p->winner, &w->job->goals) : NULL;
+    const hwnas_search_front front = {p, &w->job->goals};
     const hwnas_search_progress progress = {.n_done = p->n_done,
                                             .n_failed = p->n_failed,
                                             .max_trials = p->max_trials,
@@ -57,7 +91,13 @@ static void tell_progress(void *context, const hwnas_progress *p)
                                             .winner = p->winner ? p->winner->code : NULL,
                                             .phase = p->phase,
                                             .trials_per_minute = p->trials_per_minute,
-                                            .best = best};
+                                            .best = best,
+                                            .seconds_left_low = p->seconds_left_low,
+                                            .seconds_left_high = p->seconds_left_high,
+                                            .measured = p->measured ? p->measured->code : NULL,
+                                            .n_measured = p->n_measured,
+                                            .n_disturbed = p->n_disturbed,
+                                            .front = &front};
     w->options->progress(w->options->context, &progress);
     free(best);
 }

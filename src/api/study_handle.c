@@ -14,6 +14,8 @@
 #include "base/str.h"
 #include "report/explain_text.h"
 #include "report/front.h"
+#include "report/front_chart.h"
+#include "report/grid.h"
 #include "report/page.h"
 #include "report/picture.h"
 #include "report/trials_table.h"
@@ -299,6 +301,21 @@ hwnas_status hwnas_study_report(hwnas_report **out, hwnas_study *study)
     hwnas_summary *summary;
     TRY(load_summary(&summary, study, true));
     *out = hwnas_report_of_study(summary);
+    return HWNAS_OK;
+}
+
+static void chart_text(hwnas_str *out, const void *found)
+{
+    hwnas_front_chart_text(out, found, hwnas_grid_most_columns());
+}
+
+hwnas_status hwnas_study_chart(hwnas_report **out, hwnas_study *study)
+{
+    IN_C_LOCALE;
+    static const hwnas_report_kind kind = {.text = chart_text, .free = front_free};
+    hwnas_summary *summary;
+    TRY(load_summary(&summary, study, false));
+    *out = hwnas_report_new(&kind, summary);
     return HWNAS_OK;
 }
 

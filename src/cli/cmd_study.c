@@ -34,10 +34,12 @@ static hwnas_status show(int argc, char **argv)
         .min_arguments = 1,
         .max_arguments = 1};
     const char *path, *constraints = NULL;
-    bool as_json = false, of_environment = false, done;
+    bool as_json = false, of_environment = false, as_chart = false, done;
     int n;
     const hwnas_option options[] = {
         CONSTRAINTS_OPTION,
+        {"chart", 0, HWNAS_OPTION_FLAG, &as_chart, NULL,
+         "the front among all trials instead, drawn in characters"},
         {"environment", 0, HWNAS_OPTION_FLAG, &of_environment, NULL,
          "the versions, processors, kernels and file hashes behind its trials"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
@@ -48,7 +50,13 @@ static hwnas_status show(int argc, char **argv)
     if (of_environment && constraints)
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "--environment and --constraints exclude each other");
-    return print(path, constraints, of_environment ? hwnas_study_environment : hwnas_study_report,
+    if (as_chart && (of_environment || as_json))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--chart and %s exclude each other",
+                          as_json ? "--json" : "--environment");
+    return print(path, constraints,
+                 as_chart         ? hwnas_study_chart
+                 : of_environment ? hwnas_study_environment
+                                  : hwnas_study_report,
                  as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE 1 /* vasprintf() */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -250,18 +249,6 @@ hwnas_status hwnas_print_report(hwnas_report *report, hwnas_format format)
         status = hwnas_report_conclude(report);
     hwnas_report_free(report);
     return status;
-}
-
-void hwnas_show_progress(void *context, const char *words)
-{
-    (void)context;
-    if (!isatty(STDERR_FILENO) || hwnas_log_is_quiet())
-        return;
-    fputs("\r\033[K", stderr);
-    if (!words)
-        return;
-    const int columns = hwnas_terminal_columns(STDERR_FILENO);
-    hwnas_say(stderr, "%.*s", columns ? columns - 1 : INT_MAX, words); /* or it would scroll */
 }
 
 static void print_error(void)

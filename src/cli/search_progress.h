@@ -4,10 +4,11 @@
 
 #include <hwnas.h>
 
+/* When something was shown, in seconds. What was finished and what begins have a clock each: a
+ * measurement that lasts would else be told by what came just before it. */
 typedef struct hwnas_progress_line {
-    bool is_terminal; /* where the line is written again and again; else few of them */
-    bool is_shown;
-    double last; /* when, in seconds */
+    bool is_terminal;             /* where it is drawn again and again; else there are few lines */
+    double next_done, next_begun; /* not before */
 } hwnas_progress_line;
 
 void hwnas_progress_begin(hwnas_progress_line *out);

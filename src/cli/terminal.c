@@ -6,16 +6,39 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
+
 int hwnas_terminal_columns(int fd)
 {
     struct winsize size;
     return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) ? size.ws_col : 0;
 }
 
+int hwnas_terminal_lines(int fd)
+{
+    struct winsize size;
+    return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) ? size.ws_row : 0;
+}
+
 /* Bytes that do not continue a character of UTF-8. */
 static bool is_column(char byte)
 {
     return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+char *hwnas_cut_line(const char *text, int columns)
+{
+    char *line = hwnas_need(strlen(text) + 1, 1), *at = line;
+    strcpy(line, text);
+    hwnas_clean(line, "");
+    for (int width = 0; *at && columns; at++) {
+        width += is_column(*at);
+        if (width >= columns) /* a line that is full may scroll */
+            *at = '\0';
+        if (!*at)
+            break;
+    }
+    return line;
 }
 
 static int width_of(const char *text, size_t n)

@@ -78,15 +78,14 @@ void hwnas_axes_text(const hwnas_axes *a, const char *text_style, double x, doub
     hwnas_str_add(a->out, "</text>\n");
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are about TICKS of them. */
-static double tick_step(double low, double high)
+double hwnas_axes_step(double low, double high, int n)
 {
-    const double rough = (high - low) / TICKS, power = pow(10, floor(log10(rough)));
+    const double rough = (high - low) / (n < 1 ? 1 : n), power = pow(10, floor(log10(rough)));
     const double factor = rough / power;
     return power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
 }
 
-static void widen(double *low, double *high, bool is_log)
+void hwnas_axes_widen(double *low, double *high, bool is_log)
 {
     if (is_log && *high < 1.5 * *low) {
         *low /= 1.25;
@@ -131,7 +130,7 @@ static void add_ticks(const hwnas_axes *a, bool is_x)
         add_log_ticks(a, is_x, low, high);
         return;
     }
-    const double step = tick_step(low, high);
+    const double step = hwnas_axes_step(low, high, TICKS);
     for (double k = ceil(low / step); k * step <= high; k++)
         add_tick(a, is_x, k * step);
 }
@@ -139,8 +138,8 @@ static void add_ticks(const hwnas_axes *a, bool is_x)
 void hwnas_axes_begin(hwnas_axes *a, const char *title, const char *x_name, const char *y_name,
                       const char *legend)
 {
-    widen(&a->x_low, &a->x_high, a->is_log_x);
-    widen(&a->y_low, &a->y_high, a->is_log_y);
+    hwnas_axes_widen(&a->x_low, &a->x_high, a->is_log_x);
+    hwnas_axes_widen(&a->y_low, &a->y_high, a->is_log_y);
     hwnas_str_addf(a->out,
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
                    "height=\"%d\" role=\"img\">\n<title>",

@@ -21,6 +21,11 @@ void hwnas_set_columns(int columns)
     atomic_store(&most_columns, columns > 0 ? columns : 0);
 }
 
+int hwnas_grid_most_columns(void)
+{
+    return atomic_load(&most_columns);
+}
+
 static void add(hwnas_grid *grid, char *text, bool is_rest)
 {
     if (grid->n_cells == grid->capacity) {

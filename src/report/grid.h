@@ -27,7 +27,9 @@ void hwnas_grid_take(hwnas_grid *grid, char *text);
 void hwnas_grid_number(hwnas_grid *grid, int decimals, double value);
 /* Text across the columns that are left of this row. */
 void hwnas_grid_rest(hwnas_grid *grid, const char *format, ...) HWNAS_PRINTF(2, 3);
-/* In lines as long as hwnas_set_columns() says. */
+/* What hwnas_set_columns() says; 0: no end. */
+int hwnas_grid_most_columns(void);
+/* In lines as long as that. */
 void hwnas_grid_text(hwnas_str *out, const hwnas_grid *grid);
 /* A text in which Markdown sees no markup. */
 void hwnas_markdown_text(hwnas_str *out, const char *text);

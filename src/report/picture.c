@@ -4,106 +4,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stats.h"
-#include "trial/judge.h"
-
-/* Two metrics of a study, in the units that they are shown in. */
-typedef struct view {
-    const hwnas_summary *summary;
-    const hwnas_goal *x, *y;
-} view;
-
-static double shown(const hwnas_goal *goal, double value)
-{
-    return value / goal->metric->scale;
-}
+#include "report/front_view.h"
 
 static const hwnas_value_row *value_of(const hwnas_trial *t, const hwnas_goal *goal)
 {
     return hwnas_trial_value(t, goal->name);
 }
 
-static bool is_drawn(const view *v, const hwnas_trial *t)
+static double x_of(const hwnas_axes *a, const hwnas_front_view *v, double value)
 {
-    return t->is_finished && t->status == HWNAS_OK && value_of(t, v->x) && value_of(t, v->y);
+    return hwnas_axes_x(a, hwnas_goal_shown(v->x, value));
 }
 
-static char *name_of(const hwnas_goal *goal)
+static double y_of(const hwnas_axes *a, const hwnas_front_view *v, double value)
 {
-    return hwnas_printf("%s%s%s", goal->name, *goal->metric->unit ? ", " : "", goal->metric->unit);
+    return hwnas_axes_y(a, hwnas_goal_shown(v->y, value));
 }
 
-/* The objective that stands across: the first behind `y` that a device gives, else the first. */
-static const hwnas_goal *across(const hwnas_goals *g)
+static void add_limits(const hwnas_axes *a, const hwnas_front_view *v)
 {
-    for (int i = 1; i < g->n_objectives; i++)
-        if (g->objectives[i].metric->source == HWNAS_FROM_DEVICE)
-            return &g->objectives[i];
-    return g->n_objectives > 1 ? &g->objectives[1] : NULL;
-}
-
-static const hwnas_limit *limit_on(const hwnas_summary *s, const hwnas_goal *goal)
-{
-    for (int i = 0; i < s->job.goals.n_limits; i++)
-        if (!strcmp(s->job.goals.limits[i].goal.name, goal->name))
-            return &s->job.goals.limits[i];
-    return NULL;
-}
-
-static void include(double *low, double *high, double value)
-{
-    *low = fmin(*low, value);
-    *high = fmax(*high, value);
-}
-
-/* Where all but the outermost 3 % of the trials are, the front's winner and the limit. */
-static void find_range(double *low, double *high, const view *v, const hwnas_goal *goal)
-{
-    const hwnas_summary *s = v->summary;
-    double *values = hwnas_alloc((s->n_trials + 1) * sizeof *values);
-    size_t n = 0;
-    for (size_t i = 0; i < s->n_trials; i++)
-        if (is_drawn(v, &s->trials[i]))
-            values[n++] = shown(goal, value_of(&s->trials[i], goal)->value);
-    hwnas_sort(values, n);
-    *low = hwnas_quantile(values, n, 0.03);
-    *high = hwnas_quantile(values, n, 0.97);
-    free(values);
-    const long winner = s->fronts[0].winner;
-    if (winner >= 0 && is_drawn(v, &s->trials[winner])) {
-        include(low, high, shown(goal, hwnas_value_low(value_of(&s->trials[winner], goal))));
-        include(low, high, shown(goal, hwnas_value_high(value_of(&s->trials[winner], goal))));
-    }
-    if (limit_on(s, goal))
-        include(low, high, shown(goal, limit_on(s, goal)->value));
-    const double room = 0.09 * (*high - *low);
-    *low -= room;
-    *high += room;
-}
-
-static void add_limits(const hwnas_axes *a, const view *v)
-{
-    const hwnas_limit *x = limit_on(v->summary, v->x), *y = limit_on(v->summary, v->y);
+    const hwnas_limit *x = hwnas_front_view_limit(v, v->x), *y = hwnas_front_view_limit(v, v->y);
     if (x) {
-        const double at = hwnas_axes_x(a, shown(v->x, x->value));
+        const double at = x_of(a, v, x->value);
         hwnas_axes_line(a, "limit", at, 0, at, hwnas_axes_y(a, a->y_low));
         hwnas_axes_text(a, "word", at - 6, hwnas_axes_y(a, a->y_low) - 8, x->text);
     }
     if (y) {
-        const double at = hwnas_axes_y(a, shown(v->y, y->value));
+        const double at = y_of(a, v, y->value);
         hwnas_axes_line(a, "limit", 0, at, hwnas_axes_x(a, a->x_high), at);
         hwnas_axes_text(a, "word", hwnas_axes_x(a, a->x_high) - 6, at - 6, y->text);
     }
 }
 
-static void add_trial(const hwnas_axes *a, const view *v, const hwnas_trial *t)
+static void add_trial(const hwnas_axes *a, const hwnas_front_view *v, const hwnas_trial *t,
+                      hwnas_mark mark)
 {
-    const double x = hwnas_axes_x(a, shown(v->x, value_of(t, v->x)->value));
-    const double y = hwnas_axes_y(a, shown(v->y, value_of(t, v->y)->value));
-    if (hwnas_trial_is_estimated(t)) {
+    const double x = x_of(a, v, value_of(t, v->x)->value);
+    const double y = y_of(a, v, value_of(t, v->y)->value);
+    if (mark == HWNAS_MARK_ESTIMATED) {
         hwnas_str_addf(a->out, "<path class=\"estimated\" d=\"M%.1f %.1fl3 3l-3 3l-3-3z\"/>\n", x,
                        y - 3);
-    } else if (t->violation > 0) {
+    } else if (mark == HWNAS_MARK_MISSED) {
         hwnas_axes_line(a, "missed", x - 3, y - 3, x + 3, y + 3);
         hwnas_axes_line(a, "missed", x - 3, y + 3, x + 3, y - 3);
     } else {
@@ -113,34 +54,37 @@ static void add_trial(const hwnas_axes *a, const view *v, const hwnas_trial *t)
 }
 
 /* A network of the front, with the ends of its intervals. */
-static void add_member(const hwnas_axes *a, const view *v, const hwnas_trial *t)
+static void add_member(const hwnas_axes *a, const hwnas_front_view *v, const hwnas_trial *t)
 {
     const hwnas_value_row *x = value_of(t, v->x), *y = value_of(t, v->y);
-    const double at_x = hwnas_axes_x(a, shown(v->x, x->value));
-    const double at_y = hwnas_axes_y(a, shown(v->y, y->value));
+    const double at_x = x_of(a, v, x->value), at_y = y_of(a, v, y->value);
     if (hwnas_value_has_interval(x))
-        hwnas_axes_line(a, "whisker", hwnas_axes_x(a, shown(v->x, x->low)), at_y,
-                        hwnas_axes_x(a, shown(v->x, x->high)), at_y);
+        hwnas_axes_line(a, "whisker", x_of(a, v, x->low), at_y, x_of(a, v, x->high), at_y);
     if (hwnas_value_has_interval(y))
-        hwnas_axes_line(a, "whisker", at_x, hwnas_axes_y(a, shown(v->y, y->low)), at_x,
-                        hwnas_axes_y(a, shown(v->y, y->high)));
+        hwnas_axes_line(a, "whisker", at_x, y_of(a, v, y->low), at_x, y_of(a, v, y->high));
     hwnas_str_addf(a->out, "<circle class=\"front\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", at_x,
                    at_y);
 }
 
-static void add_front(const hwnas_axes *a, const view *v)
+static void add_winner(const hwnas_axes *a, const hwnas_front_view *v, const hwnas_trial *t)
 {
-    const hwnas_summary_front *front = &v->summary->fronts[0];
-    for (size_t i = 0; i < front->n; i++)
-        if (is_drawn(v, &v->summary->trials[front->trials[i]]))
-            add_member(a, v, &v->summary->trials[front->trials[i]]);
-    if (front->winner < 0 || !is_drawn(v, &v->summary->trials[front->winner]))
-        return;
-    const hwnas_trial *t = &v->summary->trials[front->winner];
-    const double x = hwnas_axes_x(a, shown(v->x, value_of(t, v->x)->value));
-    const double y = hwnas_axes_y(a, shown(v->y, value_of(t, v->y)->value));
+    const double x = x_of(a, v, value_of(t, v->x)->value);
+    const double y = y_of(a, v, value_of(t, v->y)->value);
     hwnas_str_addf(a->out, "<circle class=\"winner\" cx=\"%.1f\" cy=\"%.1f\" r=\"7.5\"/>\n", x, y);
     hwnas_axes_text(a, "word", x - 10, y - 9, "winner");
+}
+
+static void add_trials(const hwnas_axes *a, const hwnas_front_view *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (v->marks[i] != HWNAS_MARK_NONE && v->marks[i] < HWNAS_MARK_FRONT)
+            add_trial(a, v, v->trials[i], v->marks[i]);
+    for (size_t i = 0; i < v->n; i++)
+        if (v->marks[i] >= HWNAS_MARK_FRONT)
+            add_member(a, v, v->trials[i]);
+    for (size_t i = 0; i < v->n; i++)
+        if (v->marks[i] == HWNAS_MARK_WINNER)
+            add_winner(a, v, v->trials[i]);
 }
 
 static hwnas_status fail_empty(const hwnas_summary *s, const char *what)
@@ -149,38 +93,37 @@ static hwnas_status fail_empty(const hwnas_summary *s, const char *what)
     return hwnas_fail(HWNAS_E_INFEASIBLE, &place, "%s", what);
 }
 
-static hwnas_status draw_front(hwnas_str *out, const hwnas_summary *s)
+static void draw_view(hwnas_str *out, const hwnas_front_view *v)
 {
-    const view v = {.summary = s, .x = across(&s->job.goals), .y = &s->job.goals.objectives[0]};
-    size_t n = 0;
-    if (!v.x)
-        return fail_empty(s, "a search with one objective has no front to draw; --svg curve "
-                             "draws how it went");
-    for (size_t i = 0; i < s->n_trials; i++)
-        n += is_drawn(&v, &s->trials[i]);
-    if (!n)
-        return fail_empty(s, "no trial has values of both objectives yet");
-    bool *is_on_front = hwnas_alloc(s->n_trials * sizeof *is_on_front);
-    for (size_t i = 0; i < s->fronts[0].n; i++)
-        is_on_front[s->fronts[0].trials[i]] = true;
     hwnas_axes a = {.out = out};
-    find_range(&a.x_low, &a.x_high, &v, v.x);
-    find_range(&a.y_low, &a.y_high, &v, v.y);
-    char *x_name = name_of(v.x), *y_name = name_of(v.y);
-    char *title = hwnas_printf("Pareto front: %zu network%s of %zu trials", s->fronts[0].n,
-                               s->fronts[0].n == 1 ? "" : "s", s->n_trials);
+    hwnas_front_view_range(&a.x_low, &a.x_high, v, v->x);
+    hwnas_front_view_range(&a.y_low, &a.y_high, v, v->y);
+    char *x_name = hwnas_goal_title(v->x), *y_name = hwnas_goal_title(v->y);
+    char *title = hwnas_printf("Pareto front: %zu network%s of %zu trials", v->n_front,
+                               v->n_front == 1 ? "" : "s", v->n);
     hwnas_axes_begin(&a, title, x_name, y_name, "× misses a limit, ◇ estimated");
-    add_limits(&a, &v);
-    for (size_t i = 0; i < s->n_trials; i++)
-        if (!is_on_front[i] && is_drawn(&v, &s->trials[i]))
-            add_trial(&a, &v, &s->trials[i]);
-    add_front(&a, &v);
+    add_limits(&a, v);
+    add_trials(&a, v);
     hwnas_axes_end(&a);
     free(title);
     free(x_name);
     free(y_name);
-    free(is_on_front);
-    return HWNAS_OK;
+}
+
+static hwnas_status draw_front(hwnas_str *out, const hwnas_summary *s)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_front_view v;
+    hwnas_front_view_of(&v, s);
+    if (!v.x)
+        status = fail_empty(s, "a search with one objective has no front to draw; --svg curve "
+                               "draws how it went");
+    else if (!v.n_drawn)
+        status = fail_empty(s, "no trial has values of both objectives yet");
+    else
+        draw_view(out, &v);
+    hwnas_front_view_done(&v);
+    return status;
 }
 
 /* ---- How the search went ---- */
@@ -207,7 +150,7 @@ static size_t find_steps(step *steps, const hwnas_summary *s, const hwnas_goal *
         const bool counts = t->status == HWNAS_OK && !(t->violation > 0) && !t->rung && value &&
                             !hwnas_trial_is_estimated(t);
         if (t->is_finished)
-            steps[n++] = (step){t->order, counts ? shown(goal, value->value) : NAN};
+            steps[n++] = (step){t->order, counts ? hwnas_goal_shown(goal, value->value) : NAN};
     }
     qsort(steps, n, sizeof *steps, by_order);
     for (size_t i = 0; i < n; i++) {
@@ -232,12 +175,14 @@ static hwnas_status draw_curve(hwnas_str *out, const hwnas_summary *s)
         return fail_empty(s, "no trial meets the constraints yet");
     }
     hwnas_axes a = {.out = out, .x_high = (double)n, .y_low = INFINITY, .y_high = -INFINITY};
-    for (size_t i = first; i < n; i++)
-        include(&a.y_low, &a.y_high, steps[i].best);
+    for (size_t i = first; i < n; i++) {
+        a.y_low = fmin(a.y_low, steps[i].best);
+        a.y_high = fmax(a.y_high, steps[i].best);
+    }
     const double room = 0.05 * (a.y_high - a.y_low);
     a.y_low -= room;
     a.y_high += room;
-    char *best_name = name_of(goal), *y_name = hwnas_printf("best %s", best_name);
+    char *best_name = hwnas_goal_title(goal), *y_name = hwnas_printf("best %s", best_name);
     hwnas_axes_begin(&a, "Best network so far", "trials", y_name, "");
     hwnas_str_add(out, "<path class=\"path\" d=\"");
     for (size_t i = first; i < n; i++) {

@@ -25,6 +25,11 @@ typedef struct hwnas_axes {
     bool is_log_x, is_log_y; /* then the ends are more than 0 */
 } hwnas_axes;
 
+/* Between two ticks: 1, 2 or 5 times a power of ten, so that there are about `n` of them. */
+double hwnas_axes_step(double low, double high, int n);
+/* Draws equal ends apart; those of logarithms (more than 0), where they are near each other. */
+void hwnas_axes_widen(double *low, double *high, bool is_log);
+
 /* Text as XML has it. */
 void hwnas_svg_text(hwnas_str *out, const char *text);
 

@@ -103,6 +103,7 @@ hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *wa
     const hwnas_session_options *options = s->options;
     TRY(s->is_told ? hwnas_job_check_told(s->job) : hwnas_job_check_own(s->job));
     TRY(open_setup(s, watch));
+    hwnas_evaluator_watch_runs(s->setup.evaluator, hwnas_session_tell_run, s);
     bool is_there = options->resume;
     if (!options->resume && !options->overwrite)
         TRY(hwnas_store_exists(&is_there, s->job->study));

@@ -27,6 +27,10 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwn
                                                 const hwnas_training_watch *watch);
 void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
 
+/* Calls `tell` before each measurement. */
+void hwnas_evaluator_watch_runs(hwnas_evaluator *evaluator, void (*tell)(void *context),
+                                void *context);
+
 /* The next measurement is made by a new process: two runs of one network in it lie apart as those
  * of two programs do. */
 void hwnas_evaluator_renew_runner(hwnas_evaluator *evaluator);

@@ -199,6 +199,8 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
     const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
     TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
+    if (e->tell_run)
+        e->tell_run(e->run_context);
     hwnas_losses losses = {0};
     do {
         TRY_OUT(hwnas_boards_choose(&e->runner, boards, graph, &options));

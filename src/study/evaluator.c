@@ -295,6 +295,12 @@ out:
     return status;
 }
 
+void hwnas_evaluator_watch_runs(hwnas_evaluator *e, void (*tell)(void *context), void *context)
+{
+    e->tell_run = tell;
+    e->run_context = context;
+}
+
 void hwnas_evaluator_close(hwnas_evaluator *e)
 {
     if (!e)

@@ -14,12 +14,12 @@ typedef struct hwnas_site {
     const hwnas_job_device *row;
     const hwnas_job_phase *phase; /* NULL: networks are as the space's settings say */
     int host;                     /* the site whose boards it uses: the first of the same device */
-    hwnas_device *memory;   /* a device that remembers; NULL: it runs, or ... */
-    bool is_told;           /* ... another program runs it, and tells what it measured */
-    hwnas_device_info info; /* of one that runs */
-    char *thorough;         /* spelling of a quick one without that; NULL: it is none */
-    bool is_thorough;       /* and it runs like that just now */
-    bool can_race;          /* and its runner lets networks take turns */
+    hwnas_device *memory;         /* a device that remembers; NULL: it runs, or ... */
+    bool is_told;                 /* ... another program runs it, and tells what it measured */
+    hwnas_device_info info;       /* of one that runs */
+    char *thorough;               /* spelling of a quick one without that; NULL: it is none */
+    bool is_thorough;             /* and it runs like that just now */
+    bool can_race;                /* and its runner lets networks take turns */
     /* Open while the device has its turn; those on other machines longer. */
     hwnas_boards boards;
     int room; /* of networks that are on the way to them at a time; 1: each when its turn comes */
@@ -37,8 +37,10 @@ struct hwnas_evaluator {
     hwnas_runner *runner; /* of the boards of a site; NULL: none */
     int runner_site;
     hwnas_measure_options options;
-    int n_in_vain;              /* measurements on end that stayed unstable */
-    hwnas_latencies *latencies; /* NULL: nothing is estimated */
+    int n_in_vain;                   /* measurements on end that stayed unstable */
+    hwnas_latencies *latencies;      /* NULL: nothing is estimated */
+    void (*tell_run)(void *context); /* NULL: nobody wants to know */
+    void *run_context;
     size_t n_run, n_audited; /* measurements; of these of networks that an estimate would spare */
 };
 

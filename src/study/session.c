@@ -310,8 +310,10 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     c.front = &s->steady;
     c.duplicate = find_duplicate(s, trial->digest, c.settings);
     c.is_twin = c.stage == HWNAS_STAGE_BEGIN && has_twin(s, trial, c.settings);
+    s->tried = trial;
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
+    s->tried = NULL;
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
     if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))
@@ -326,6 +328,8 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     if (hwnas_trial_is_measured(trial) && !c.duplicate) {
         s->run_seconds += hwnas_now() - started - (training_seconds(s) - spent);
         s->n_run += !trial->is_unstable;
+        s->n_measured++;
+        s->n_disturbed += trial->is_unstable;
     }
     return HWNAS_OK;
 }

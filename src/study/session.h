@@ -4,6 +4,7 @@
 #ifndef HWNAS_STUDY_SESSION_H
 #define HWNAS_STUDY_SESSION_H
 
+#include "study/time_left.h"
 #include "study/probe.h"
 #include "study/setup.h"
 #include "study/session_options.h"
@@ -57,6 +58,7 @@ typedef struct hwnas_session {
     uint64_t n_outside; /* of the other study's, left out: beyond the predictor's domain */
     int n_failures_in_a_row;
     bool is_target_met;
+    bool is_over;    /* no further trial is made; its front may be measured on */
     char *exhausted; /* why the strategy has no more networks; NULL: it has */
     bool is_told;    /* another program runs the networks: study/ask_tell.h */
     bool is_shared;  /* other processes do, too: study/worker.h */
@@ -67,8 +69,11 @@ typedef struct hwnas_session {
     size_t n_asked, asked_room;
     hwnas_asked **asked;
     char phase[64]; /* what is being trained */
-    char *in_vain;  /* why a training at the end failed; NULL: none did */
-    int n_starts;   /* proposals that come before the strategy's */
+    hwnas_time_left left;
+    uint64_t n_measured, n_disturbed; /* measurements of this session, for progress */
+    const hwnas_trial *tried;         /* is evaluated now; NULL: none is */
+    char *in_vain;                    /* why a training at the end failed; NULL: none did */
+    int n_starts;                     /* proposals that come before the strategy's */
     hwnas_arch *starts[HWNAS_ALL_STARTS];
     int n_first, n_rounds; /* when so many were proposed, others follow from them; 0: none do */
     double started, earlier_seconds;
@@ -143,6 +148,8 @@ void hwnas_asked_free(hwnas_asked *asked);
 
 /* `phase`: what is being done; "": the next trial. */
 void hwnas_session_report(hwnas_session *s, const char *phase);
+/* For hwnas_evaluator_watch_runs(): a network is about to be measured. */
+void hwnas_session_tell_run(void *session);
 
 /* ---- open_trials.c ---- */
 

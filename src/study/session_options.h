@@ -5,15 +5,22 @@
 
 #include <signal.h>
 
+#include "search/pareto.h"
 #include "trial/trial.h"
 
 typedef struct hwnas_progress {
     uint64_t n_done, n_failed, max_trials; /* max_trials 0: only time is limited */
     size_t n_front;
     double seconds, trials_per_minute;
-    double seconds_left;       /* NaN: not known yet */
-    const hwnas_trial *winner; /* best so far; NULL: none is feasible yet */
-    const char *phase;         /* what the current trial is doing */
+    double seconds_left;                        /* NaN: not known yet */
+    const hwnas_trial *winner;                  /* best so far; NULL: none is feasible yet */
+    const char *phase;                          /* what the current trial is doing */
+    double seconds_left_low, seconds_left_high; /* 95 % interval of that; NaN: not known */
+    uint64_t n_measured, n_disturbed; /* measurements of this session; of these on a busy machine */
+    const hwnas_trial *measured;      /* its network is measured now; NULL: none is */
+    size_t n_trials;
+    hwnas_trial *const *trials; /* finished ones */
+    const hwnas_front *front;   /* ids are indices of these; the winner comes first */
 } hwnas_progress;
 
 typedef struct hwnas_session_options {

@@ -115,6 +115,7 @@ static hwnas_status search(hwnas_session *s)
     hwnas_status status = HWNAS_OK;
     hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
     char *end = NULL;
+    s->is_over = false;
     while (!hwnas_session_should_stop(s)) {
         size_t id;
         free(end);
@@ -127,6 +128,7 @@ static hwnas_status search(hwnas_session *s)
         TRY_OUT(hwnas_session_check_hope(s));
         hwnas_session_report(s, is_due ? "measuring what was estimated" : "");
     }
+    s->is_over = true;
     const char *why = end && !hwnas_session_should_stop(s) ? end : "interrupted";
     hwnas_log(HWNAS_LOG_INFO, "the search is over: %s", why);
     TRY_OUT(hwnas_store_set(s->store, "ended", why));

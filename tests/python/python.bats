@@ -352,6 +352,11 @@ for row in front:
             abs(same[key] - value) < 1e-9 * abs(value), (key, same, row)
 assert "winner" in str(by_file) and by_file.objectives() == ["accuracy", "macs"]
 assert by_file.explain().data()["trial"]["arch"] == wanted[0]
+ranges = [p.seconds_left_range for p in told if 10 < p.done < 120]
+assert len(ranges) > 100 and all(0 <= low <= high for low, high in ranges), ranges
+assert told[-1].n_measured == told[-1].n_disturbed == 0 and told[-1].measured is None
+chart = by_file.chart()
+assert chart.startswith(f"Pareto front: {len(front)} networks of 120 trials") and "* winner" in chart, chart
 assert by_file._repr_svg_().startswith("<svg") and by_file.picture("curve") != by_file.picture("front")
 by_file.save_page("page.html")
 assert wanted[0] in open("page.html").read()
