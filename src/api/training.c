@@ -166,8 +166,12 @@ out:
 static char *fit_command(const hwnas_fitting_options *o)
 {
     hwnas_str command = {0};
-    hwnas_str_addf(&command, "hwnas predictor fit %s %s --target %s --out %s", o->space, o->data,
-                   o->target, o->out);
+    const char *const words[] = {o->space, o->data, "--target", o->target, "--out", o->out};
+    hwnas_str_add(&command, "hwnas predictor fit");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        hwnas_str_add(&command, " ");
+        hwnas_str_add_word(&command, words[i]);
+    }
     if (o->kind)
         hwnas_str_addf(&command, " --kind %s", o->kind);
     if (o->folds != 5)

@@ -35,6 +35,20 @@ void hwnas_str_addf(hwnas_str *str, const char *format, ...)
     free(text);
 }
 
+void hwnas_str_add_word(hwnas_str *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./,:=@%+#";
+    if (*word && *word != '#' && !word[strspn(word, plain)]) {
+        hwnas_str_add(out, word);
+        return;
+    }
+    hwnas_str_add(out, "'");
+    for (; *word; word++)
+        hwnas_str_addf(out, *word == '\'' ? "'\\''" : "%c", *word);
+    hwnas_str_add(out, "'");
+}
+
 void hwnas_str_done(hwnas_str *str)
 {
     free(str->s);

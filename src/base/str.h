@@ -16,6 +16,9 @@ typedef struct hwnas_str {
 void hwnas_str_add(hwnas_str *str, const char *text);
 void hwnas_str_addn(hwnas_str *str, const char *text, size_t n);
 void hwnas_str_addf(hwnas_str *str, const char *format, ...) HWNAS_PRINTF(2, 3);
+/* A word of a command: in single quotes where a shell would see more than a word (POSIX, Shell
+ * Command Language, 2.2.2). */
+void hwnas_str_add_word(hwnas_str *str, const char *word);
 void hwnas_str_done(hwnas_str *str);
 
 bool hwnas_starts_with(const char *text, const char *prefix);

@@ -25,8 +25,11 @@ static hwnas_status fit(int argc, char **argv)
         .synopsis = "predictor fit SPACE DATA.csv",
         .summary = "Fits a predictor to a table of trained networks, judges it by nested\n"
                    "cross-validation, and writes it with a card beside it.",
-        .notes = "DATA has a column 'code' or 'arch', or one column for each choice of the space.\n"
-                 "SPACE 'any': its columns are facts about graphs (docs/predictors.md).",
+        .notes =
+            "DATA has a column 'code' or 'arch', or one column for each choice of the space;\n"
+            "'DATA.csv?depth=d,width=w1+w2' where they have other names, one for all positions\n"
+            "or one for each. SPACE 'any': its columns are facts about graphs\n"
+            "(docs/predictors.md).",
         .min_arguments = 2,
         .max_arguments = 2};
     hwnas_fitting_options fitting = HWNAS_FITTING_OPTIONS_INIT;

@@ -4,26 +4,10 @@
 
 #include "base/str.h"
 
-/* In single quotes where a shell would see more than a word (POSIX, Shell Command
- * Language, 2.2.2). */
-static void add_word(hwnas_str *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./,:=@%+#";
-    if (*word && *word != '#' && !word[strspn(word, plain)]) {
-        hwnas_str_add(out, word);
-        return;
-    }
-    hwnas_str_add(out, "'");
-    for (; *word; word++)
-        hwnas_str_addf(out, *word == '\'' ? "'\\''" : "%c", *word);
-    hwnas_str_add(out, "'");
-}
-
 static void add_option(hwnas_str *out, const char *name, const char *value)
 {
     hwnas_str_addf(out, " --%s ", name);
-    add_word(out, value);
+    hwnas_str_add_word(out, value);
 }
 
 static void add_mode(hwnas_str *out, const hwnas_measure_options *o)
@@ -37,7 +21,7 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
 {
     hwnas_str out = {0};
     hwnas_str_add(&out, "hwnas profile ");
-    add_word(&out, recipe->model);
+    hwnas_str_add_word(&out, recipe->model);
     if (recipe->arch)
         add_option(&out, "arch", recipe->arch);
     add_option(&out, "device", recipe->device);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "space/table_columns.h"
 
 /* The public part first, so that a hwnas_table is one of these. Open addressing with linear
  * probing; a slot holds a row plus one, 0 is free. */
@@ -13,47 +14,11 @@ typedef struct indexed_table {
     size_t *slots, mask;
 } indexed_table;
 
-/* Which columns spell an architecture: one for its code, or one for each choice. */
-typedef struct spelling {
-    long code;
-    size_t *choices;
-} spelling;
-
-static hwnas_status find_spelling(spelling *out, const hwnas_space *space, const hwnas_csv *csv)
-{
-    out->code = hwnas_csv_column(csv, "code");
-    if (out->code < 0)
-        out->code = hwnas_csv_column(csv, "arch");
-    if (out->code >= 0)
-        return HWNAS_OK;
-    for (size_t c = 0; c < space->n_choices; c++) {
-        const char *name = space->choices[c].name;
-        long column = hwnas_csv_column(csv, name);
-        if (column < 0) {
-            hwnas_place place = {.file = csv->path, .line = 1};
-            return hwnas_hint(
-                hwnas_fail(HWNAS_E_INPUT, &place,
-                           "no column says which architecture a row is: there is no 'code', no "
-                           "'arch', and none for the choice '%s' of the space '%s'",
-                           name, space->name),
-                "give one column 'code', or one column for each choice");
-        }
-        out->choices[c] = (size_t)column;
-    }
-    return HWNAS_OK;
-}
-
-static hwnas_status parse_row(hwnas_arch **out, const spelling *columns, const hwnas_space *space,
-                              const hwnas_csv *csv, size_t row)
+static hwnas_status parse_row(hwnas_arch **out, const hwnas_table_columns *columns,
+                              const hwnas_space *space, const hwnas_csv *csv, size_t row)
 {
     hwnas_str code = {0};
-    hwnas_str_add(&code, "");
-    if (columns->code >= 0)
-        hwnas_str_add(&code, hwnas_csv_cell(csv, row, (size_t)columns->code));
-    else
-        for (size_t c = 0; c < space->n_choices; c++)
-            hwnas_str_addf(&code, "%s%s=%s", c ? "," : "", space->choices[c].name,
-                           hwnas_csv_cell(csv, row, columns->choices[c]));
+    hwnas_table_columns_code(&code, columns, space, csv, row);
     hwnas_status status = hwnas_arch_parse(out, space, code.s);
     hwnas_str_done(&code);
     if (status == HWNAS_OK)
@@ -76,11 +41,13 @@ static size_t *find_slot(const indexed_table *indexed, const hwnas_arch *arch)
 hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space, const char *path)
 {
     hwnas_status status = HWNAS_OK;
-    spelling columns = {.choices = hwnas_alloc(space->n_choices * sizeof *columns.choices)};
+    hwnas_table_columns columns = {0};
+    const char *names;
+    char *file = hwnas_table_file(&names, path);
     indexed_table *indexed = hwnas_alloc(sizeof *indexed);
     hwnas_table *table = &indexed->table;
-    TRY_OUT(hwnas_csv_load(&table->csv, path));
-    TRY_OUT(find_spelling(&columns, space, table->csv));
+    TRY_OUT(hwnas_csv_load(&table->csv, file));
+    TRY_OUT(hwnas_table_columns_find(&columns, space, table->csv, names));
     table->archs = hwnas_alloc(table->csv->n_rows * sizeof *table->archs);
     for (; table->n < table->csv->n_rows; table->n++)
         TRY_OUT(parse_row(&table->archs[table->n], &columns, space, table->csv, table->n));
@@ -99,7 +66,8 @@ hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space, const
     table = NULL;
 out:
     hwnas_table_free(table);
-    free(columns.choices);
+    hwnas_table_columns_done(&columns);
+    free(file);
     return status;
 }
 

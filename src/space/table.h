@@ -14,7 +14,8 @@ typedef struct hwnas_table {
     hwnas_arch **archs; /* one a row */
 } hwnas_table;
 
-/* A row outside the space is HWNAS_E_INPUT at its line. The space is borrowed. */
+/* `path` may say which columns stand for which choices (table_columns.h). A row outside the space
+ * is HWNAS_E_INPUT at its line. The space is borrowed. */
 HWNAS_CHECKED hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space,
                                             const char *path);
 void hwnas_table_free(hwnas_table *table);

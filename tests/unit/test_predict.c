@@ -142,6 +142,51 @@ static void table_finds_the_first_of_repeated_rows(void **state)
     hwnas_table_free(table);
 }
 
+/* Columns that are called otherwise than choices, one for a choice or one for each position. */
+static void table_takes_foreign_names(void **state)
+{
+    (void)state;
+    hwnas_table *table = NULL;
+    hwnas_space *mix;
+    write_text(
+        "mix.yaml",
+        "hwnas: 1\nname: mix\ninput: {image: [3, 8, 8]}\nchoices:\n"
+        "  width: {each_of: 2, values: [8, 16]}\n  act: {values: [relu, sigmoid]}\n"
+        "network:\n  - conv: {out: \"width[0]\", kernel: 1}\n"
+        "  - conv: {out: \"width[1]\", kernel: 1}\n  - switch: act\n    cases: {relu: [relu], "
+        "sigmoid: [sigmoid]}\n");
+    write_text("named.csv", "name,w_1,w_2,activation,acc\na,8,16,relu,1\nb,16,8,sigmoid,2\n");
+    assert_int_equal(hwnas_space_load(&mix, in_dir("mix.yaml")), HWNAS_OK);
+    char *path = hwnas_printf("%s?width=w_1+w_2,act=activation", in_dir("named.csv"));
+    assert_int_equal(hwnas_table_load(&table, mix, path), HWNAS_OK);
+    char *code = hwnas_arch_code(table->archs[1]);
+    assert_string_equal(code, "width=16.8,act=sigmoid");
+    free(code);
+    hwnas_table_free(table);
+    free(path);
+
+    static const char *const wrong[][2] = {
+        {"?width=w_1+w_2", "none for the choice 'act'"},
+        {"?widht=w_1", "the space 'mix' has no choice 'widht'"},
+        {"?width=w_1+w_2+w_1,act=activation", "another number of positions"},
+        {"?width=w_3,act=activation", "there is no column 'w_3'"},
+        {"?act=activation,act=activation", "'act' is named twice"},
+        {"?width", "'width' names no choice and column"},
+        {"?", "names no choice and column"},
+        {"?code=name", "a"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        path = hwnas_printf("%s%s", in_dir("named.csv"), wrong[i][0]);
+        assert_int_equal(hwnas_table_load(&table, mix, path), HWNAS_E_INPUT);
+        assert_non_null(strstr(hwnas_last_error()->message, wrong[i][1]));
+        free(path);
+    }
+    write_text("odd?code=x.csv", "code,acc\n\"width=8.8,act=relu\",1\n"); /* a file's own name */
+    assert_int_equal(hwnas_table_load(&table, mix, in_dir("odd?code=x.csv")), HWNAS_OK);
+    hwnas_table_free(table);
+    hwnas_space_free(mix);
+}
+
 static void table_reads_one_column_for_each_choice(void **state)
 {
     (void)state;
@@ -854,6 +899,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_finds_every_row),
         cmocka_unit_test(table_finds_the_first_of_repeated_rows),
+        cmocka_unit_test(table_takes_foreign_names),
         cmocka_unit_test(table_reads_one_column_for_each_choice),
         cmocka_unit_test(table_refuses),
         cmocka_unit_test(table_predictor_looks_up),
