@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_STRATEGY_ABI 2
+#define HWNAS_STRATEGY_ABI 3
 
 enum { HWNAS_MAX_OBJECTIVES = 16 };
 enum { HWNAS_MAX_MARGINS = 16 };
@@ -99,8 +99,11 @@ HWNAS_API bool hwnas_score_is_better(const hwnas_score *a, const hwnas_score *b,
 typedef struct hwnas_seen {
     const hwnas_space *space; /* borrowed */
     uint64_t space_size;      /* encodings; 0: more than could ever be seen */
-    size_t n, capacity;
-    hwnas_arch **slots;
+    size_t n, room;
+    uint16_t *genes;  /* of each that was seen, one after the other */
+    uint32_t *hashes; /* of these */
+    size_t capacity;
+    uint32_t *slots; /* where each of them is, from 1 on; 0: empty */
 } hwnas_seen;
 
 HWNAS_API void hwnas_seen_init(hwnas_seen *seen, const hwnas_space *space);

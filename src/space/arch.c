@@ -87,6 +87,13 @@ static hwnas_status bad_code(const hwnas_space *space, const char *code, const c
     return status;
 }
 
+static bool is_label(const char *label, const char *text, size_t n)
+{
+    if (n == 1) /* of most */
+        return *label == *text && !label[1];
+    return !strncmp(label, text, n) && !label[n];
+}
+
 /* Reads the labels of one choice from text[0..n), and says for how many of its positions there were
  * some. */
 static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_choice *choice,
@@ -104,8 +111,7 @@ static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_
             length = end ? (size_t)(end - text) - at : n - at;
         }
         size_t v = 0;
-        while (v < gene->n_values &&
-               (strlen(gene->labels[v]) != length || memcmp(gene->labels[v], text + at, length)))
+        while (v < gene->n_values && !is_label(gene->labels[v], text + at, length))
             v++;
         if (v == gene->n_values) {
             snprintf(what, sizeof what, "'%.*s' is not a value of '%s' at position %zu",
@@ -178,7 +184,9 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
 {
     hwnas_status status = HWNAS_OK;
     hwnas_arch *arch = hwnas_arch_new(space);
-    size_t *n_given = hwnas_alloc(space->n_choices * sizeof *n_given);
+    size_t few[16] = {0}; /* most spaces have less, and it may be done a million times */
+    const bool is_few = space->n_choices <= sizeof few / sizeof *few;
+    size_t *n_given = is_few ? few : hwnas_alloc(space->n_choices * sizeof *n_given);
     if (space->n_choices == 1 && !strchr(code, '=')) {
         TRY_OUT(parse_labels(&n_given[0], arch, &space->choices[0], code, code, strlen(code)));
     } else {
@@ -215,6 +223,7 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
     arch = NULL;
 out:
     hwnas_arch_free(arch);
-    free(n_given);
+    if (!is_few)
+        free(n_given);
     return status;
 }
