@@ -14,6 +14,7 @@
 #include "report/plan_text.h"
 #include "study/exports.h"
 #include "study/job_source.h"
+#include "study/session.h"
 #include "study/study.h"
 #include "study/worker.h"
 
@@ -61,15 +62,21 @@ bool hwnas_search_chart(hwnas_chart *out, const hwnas_search_progress *progress,
     if (!front)
         return false;
     const hwnas_progress *p = front->progress;
-    bool *is_on_front = hwnas_alloc((p->n_trials + 1) * sizeof *is_on_front);
-    for (size_t i = 0; i < p->front->n; i++)
-        is_on_front[p->front->points[i].id] = true;
-    hwnas_front_view_init(&view, front->goals, p->n_trials);
-    for (size_t i = 0; i < p->n_trials; i++)
-        hwnas_front_view_add(&view, p->trials[i], is_on_front[i], p->trials[i] == p->winner);
+    hwnas_trial *trials;
+    bool *is_on_front;
+    size_t n;
+    if (hwnas_session_outlines(&trials, &is_on_front, &n, p->session) != HWNAS_OK) {
+        hwnas_error_clear(); /* what is written next says it again */
+        return false;
+    }
+    hwnas_front_view_init(&view, front->goals, n);
+    for (size_t i = 0; i < n; i++)
+        hwnas_front_view_add(&view, &trials[i], is_on_front[i],
+                             p->winner && p->winner->number == trials[i].number);
     const bool is_drawn = hwnas_front_chart_draw(&chart, &view, columns, lines);
     hwnas_front_view_done(&view);
     free(is_on_front);
+    hwnas_trials_free(trials, n);
     if (!is_drawn)
         return false;
     hwnas_clean(chart.text.s, "\n");

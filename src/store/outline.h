@@ -8,8 +8,9 @@
 typedef struct hwnas_outline_wish {
     size_t n_metrics;
     const char *const *metrics; /* values that are to be read */
-    /* Is given what the trial at `index` has as a detail, a JSON object, which is not kept. */
-    void (*see_detail)(void *context, size_t index, const char *detail);
+    /* Is given what the detail of the trial at `index` has of them, as hwnas_event says; only of
+     * those that have something. (optional) */
+    void (*see_detail)(void *context, size_t index, double run_seconds, double estimate);
     void *context;
 } hwnas_outline_wish;
 

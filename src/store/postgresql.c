@@ -29,6 +29,8 @@ static const char *const migrations[] = {
     " expires TIMESTAMPTZ NOT NULL);",
     "ALTER TABLE lease ALTER COLUMN expires TYPE DOUBLE PRECISION USING extract(epoch FROM expires)"
     "::double precision;",
+    HWNAS_STORE_PACKED_TABLE("BIGINT", "BYTEA") /* read often */
+    "ALTER TABLE packed ALTER COLUMN events SET STORAGE EXTERNAL;",
 };
 
 enum { FORMAT = sizeof migrations / sizeof *migrations };
@@ -300,7 +302,8 @@ static hwnas_status open_store(hwnas_store **out, const char *path, hwnas_store_
     free(conninfo);
     TRY(status);
     TRY(mode == HWNAS_STORE_READ ? open_for_reading(store) : open_for_changes(store, mode));
-    return hwnas_store_prepare(&store->base) ? HWNAS_OK : fail(&store->base);
+    return hwnas_store_prepare(&store->base) ? hwnas_store_prepare_packed(&store->base)
+                                             : fail(&store->base);
 }
 
 static void shut(hwnas_store *base, bool and_delete)
@@ -424,6 +427,8 @@ const hwnas_store_driver hwnas_postgresql_driver = {
     .publish = publish,
     .fail = fail,
     .list = list,
+    .has_packed = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()"
+                  " AND tablename = 'packed'",
     .size = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
             " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'",
     .vacuum = vacuum,

@@ -103,9 +103,16 @@ static hwnas_status check_header(const hwnas_sqlite_store *store)
     return HWNAS_OK;
 }
 
-static hwnas_status check_pages(const hwnas_sqlite_store *store)
+/* A larger study takes seconds to look through; its pages are checked as they are read. */
+enum { MOST_CHECKED_MB = 64 };
+
+static hwnas_status check_pages(hwnas_sqlite_store *store)
 {
     hwnas_database *db = store->base.db;
+    int64_t bytes;
+    TRY(hwnas_store_size(&bytes, &store->base));
+    if (bytes > MOST_CHECKED_MB * INT64_C(1000000))
+        return HWNAS_OK;
     hwnas_statement *check = db->ops->prepare(db, "PRAGMA quick_check(1)");
     hwnas_status status = HWNAS_OK;
     if (!check || hwnas_statement_step(check) != HWNAS_STEP_ROW)
@@ -131,14 +138,16 @@ hwnas_status hwnas_sqlite_open(hwnas_sqlite_store *store, bool for_reading)
                    ? hwnas_store_damaged(&store->base, sqlite3_errmsg(handle))
                    : hwnas_sqlite_fail(&store->base);
     if (for_reading)
-        return HWNAS_OK;
+        return hwnas_store_prepare_packed(&store->base);
     /* SQLite opens what it may not write for reading, without a word. */
     if (sqlite3_db_readonly(handle, "main"))
         return hwnas_fail(HWNAS_E_IO, &place, "the study may not be written");
     /* NORMAL: a power cut may take the last trials, the death of the process takes none. */
     if ((!store->draft && !db->ops->exec(db, "PRAGMA journal_mode = WAL")) ||
-        !db->ops->exec(db, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON"))
+        !db->ops->exec(db, "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON") ||
+        !db->ops->exec(db, hwnas_sqlite_packed_table))
         return hwnas_sqlite_fail(&store->base);
+    TRY(hwnas_store_prepare_packed(&store->base));
     hwnas_lock_sign(&store->lock);
     return HWNAS_OK;
 }
@@ -153,7 +162,8 @@ void hwnas_sqlite_close(hwnas_sqlite_store *store)
 static void leave_wal(hwnas_store *store)
 {
     for (int i = 0; i < HWNAS_N_STORE_SQL; i++)
-        hwnas_statement_reset(store->statements[i]);
+        if (store->statements[i])
+            hwnas_statement_reset(store->statements[i]);
     sqlite3_busy_timeout(hwnas_sqlite_handle(store->db), 0);
     store->db->ops->exec(store->db, "PRAGMA journal_mode = DELETE");
 }
@@ -331,6 +341,7 @@ const hwnas_store_driver hwnas_sqlite_driver = {
     .publish = hwnas_sqlite_publish,
     .fail = hwnas_sqlite_fail,
     .list = list,
+    .has_packed = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'packed'",
     .size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     .vacuum = vacuum,
 };

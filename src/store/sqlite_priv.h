@@ -21,6 +21,7 @@ typedef struct hwnas_sqlite_store {
 
 extern const char hwnas_sqlite_schema[];      /* makes the tables */
 extern const char hwnas_sqlite_lease_table[]; /* makes that of workers, where it is not there */
+extern const char hwnas_sqlite_packed_table[]; /* the same of packed events (packed.h) */
 
 /* ---- sqlite.c ---- */
 

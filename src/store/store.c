@@ -84,12 +84,40 @@ hwnas_status hwnas_store_publish(hwnas_store *store)
     return hwnas_store_is_draft(store) ? store->driver->publish(store) : HWNAS_OK;
 }
 
-bool hwnas_store_prepare(hwnas_store *store)
+static bool is_of_packed(int statement)
+{
+    return statement >= HWNAS_SQL_PACK && statement <= HWNAS_SQL_PACKED;
+}
+
+static bool prepare(hwnas_store *store, bool of_packed)
 {
     for (int i = 0; i < HWNAS_N_STORE_SQL; i++)
-        if (!(store->statements[i] = store->db->ops->prepare(store->db, hwnas_store_statements[i])))
+        if (is_of_packed(i) == of_packed &&
+            !(store->statements[i] = store->db->ops->prepare(store->db, hwnas_store_statements[i])))
             return false;
     return true;
+}
+
+bool hwnas_store_prepare(hwnas_store *store)
+{
+    return prepare(store, false);
+}
+
+/* The one row of a statement without parameters. */
+static hwnas_status query(int64_t *out, hwnas_store *store, const char *sql)
+{
+    hwnas_statement *statement = store->db->ops->prepare(store->db, sql);
+    const hwnas_status status =
+        statement ? hwnas_store_query_int(out, store, statement, 0) : hwnas_store_fail(store);
+    hwnas_statement_free(statement);
+    return status;
+}
+
+hwnas_status hwnas_store_prepare_packed(hwnas_store *store)
+{
+    int64_t is_there;
+    TRY(query(&is_there, store, store->driver->has_packed));
+    return !is_there || prepare(store, true) ? HWNAS_OK : hwnas_store_fail(store);
 }
 
 void hwnas_store_disconnect(hwnas_store *store)
@@ -243,23 +271,11 @@ hwnas_status hwnas_store_count(uint64_t *n, uint64_t *n_finished, hwnas_store *s
 
 hwnas_status hwnas_store_size(int64_t *bytes, hwnas_store *store)
 {
-    hwnas_statement *size = store->db->ops->prepare(store->db, store->driver->size);
-    const hwnas_status status =
-        size ? hwnas_store_query_int(bytes, store, size, 0) : hwnas_store_fail(store);
-    hwnas_statement_free(size);
-    return status;
+    return query(bytes, store, store->driver->size);
 }
 
 hwnas_status hwnas_store_vacuum(hwnas_store *store)
 {
+    TRY(hwnas_store_pack(store)); /* smaller for who reads it, too */
     return store->driver->vacuum(store);
-}
-
-/* ---- In memory ---- */
-
-void hwnas_events_free(hwnas_event *events, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hwnas_trial_done(&events[i].trial);
-    free(events);
 }

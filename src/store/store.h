@@ -26,7 +26,6 @@ typedef enum hwnas_event_kind {
     HWNAS_EVENT_REVISED,  /* measured or trained; it was estimated or predicted before */
     HWNAS_EVENT_PUT_OFF,  /* it was to be measured, and the machine was disturbed */
     HWNAS_EVENT_ASKED,    /* given to another program, which may hold several at a time */
-    HWNAS_EVENT_RUNNING,  /* asked, and not finished yet: after all others */
     HWNAS_N_EVENT_KINDS
 } hwnas_event_kind;
 
@@ -97,22 +96,42 @@ HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwna
 /* One of them; release with hwnas_trial_done(). HWNAS_E_INPUT: it is not there. */
 HWNAS_CHECKED hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t number);
 
+/* Whether a trial with a lower number has this code. */
+HWNAS_CHECKED hwnas_status hwnas_store_has_code(bool *out, hwnas_store *store, const char *code,
+                                                uint64_t below);
+
 typedef struct hwnas_event {
     hwnas_event_kind kind;
-    hwnas_trial trial; /* as it was then; of one that was put off, the number; of one that was
-                          asked, with code and digest */
+    hwnas_trial trial;  /* as it was then; of one that was put off, the number; of one that was
+                           asked, with code and digest */
+    bool is_now;        /* no later event wrote the trial anew; false, too, where it is not known */
+    double run_seconds; /* of its detail: inside runs of the network; 0: it was not run */
+    double estimate;    /* of its detail: of the latency, before it was measured; NaN: none */
 } hwnas_event;
 
-/* All that happened, in its order. A strategy that is told the trials of a history as they were
- * knows what the one knew that was there. Release with hwnas_events_free(). */
-HWNAS_CHECKED hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *store);
-/* What happened after *position, which becomes that of the last of them: of trials that were asked
- * and finished, by processes that share the study. */
-HWNAS_CHECKED hwnas_status hwnas_store_events_after(hwnas_event **out, size_t *n, int64_t *position,
-                                                    hwnas_store *store);
+/* Takes run_seconds and estimate from a trial's detail; NULL: it has none. */
+void hwnas_event_read_detail(hwnas_event *event, const char *detail);
+
+/* Is given an event, which lives until it returns. It may use the store. */
+typedef hwnas_status hwnas_event_taker(void *context, const hwnas_event *event);
+
+/* As hwnas_store_count(), without going through the trials: they have the numbers from 0 on, and
+ * finished in an order without gaps. HWNAS_E_INPUT: it is not so. */
+HWNAS_CHECKED hwnas_status hwnas_store_extent(uint64_t *n, uint64_t *n_finished,
+                                              hwnas_store *store);
+/* Gives what happened after *position, which becomes that of the last event, in its order; from 0
+ * on all of it, and then it is checked that it fits the trials. A strategy that is told the trials
+ * of a history as they were knows what the one knew that was there. Trials have no detail and no
+ * seconds where many events are read at once. */
+HWNAS_CHECKED hwnas_status hwnas_store_walk(int64_t *position, hwnas_store *store,
+                                            hwnas_event_taker *take, void *context);
+/* The trials that were asked and are not finished, by number: number, code, digest and rung;
+ * release with hwnas_trials_free(). */
+HWNAS_CHECKED hwnas_status hwnas_store_running(hwnas_trial **out, size_t *n, hwnas_store *store);
+/* Packs what an older hwnas wrote, so that it is read as fast as what is written now. */
+HWNAS_CHECKED hwnas_status hwnas_store_pack(hwnas_store *store);
 /* Of the last event; 0: there is none. */
 HWNAS_CHECKED hwnas_status hwnas_store_position(int64_t *out, hwnas_store *store);
-void hwnas_events_free(hwnas_event *events, size_t n);
 
 /* Records values of a finished trial that were measured again (metric, value, low, high, rounds).
  * The first ones stay: hwnas_store_trials() gives those, as what a strategy did follows from them.

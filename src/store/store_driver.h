@@ -24,8 +24,15 @@ typedef enum hwnas_store_sql {
     HWNAS_SQL_ADD_EVENT,
     HWNAS_SQL_KEEP,
     HWNAS_SQL_KEEP_VALUES,
-    HWNAS_SQL_HISTORY,
     HWNAS_SQL_EVENTS,
+    HWNAS_SQL_END,
+    HWNAS_SQL_END_FINISHED,
+    HWNAS_SQL_COUNT_RUNNING,
+    HWNAS_SQL_RUNNING,
+    HWNAS_SQL_HAS_CODE,
+    HWNAS_SQL_PACK, /* this one and the next two: NULL in a study that has no such table */
+    HWNAS_SQL_HAS_PACKED,
+    HWNAS_SQL_PACKED,
     HWNAS_SQL_POSITION,
     HWNAS_N_STORE_SQL
 } hwnas_store_sql;
@@ -101,6 +108,11 @@ extern const char *const hwnas_store_statements[HWNAS_N_STORE_SQL];
     "    PRIMARY KEY (event, position)"                                                            \
     ")" TAIL ";"
 
+/* That of packed events (packed.h), by the position of the last of them, which older studies do not
+ * have yet. */
+#define HWNAS_STORE_PACKED_TABLE(INT, BYTES)                                                       \
+    "CREATE TABLE IF NOT EXISTS packed (position " INT " PRIMARY KEY, events " BYTES " NOT NULL);"
+
 typedef struct hwnas_store_driver {
     const char *const *prefixes; /* of the names of its studies; NULL: all other names */
     bool is_remote;              /* other machines reach it, and it may be away for a while */
@@ -115,7 +127,8 @@ typedef struct hwnas_store_driver {
     hwnas_status (*fail)(const hwnas_store *store);
     /* Adds names to the array, in any order. */
     hwnas_status (*list)(char ***names, size_t *n, const char *where);
-    const char *size; /* SQL that gives the bytes that the study takes */
+    const char *has_packed; /* SQL: above 0 where there is a table of packed events */
+    const char *size;       /* SQL that gives the bytes that the study takes */
     hwnas_status (*vacuum)(hwnas_store *store);
 } hwnas_store_driver;
 
@@ -133,8 +146,10 @@ struct hwnas_store {
 
 /* ---- store.c ---- */
 
-/* Prepares all statements. False: one failed. */
+/* Prepares all statements but those of packed events. False: one failed. */
 bool hwnas_store_prepare(hwnas_store *store);
+/* Prepares those, where there is their table. */
+HWNAS_CHECKED hwnas_status hwnas_store_prepare_packed(hwnas_store *store);
 /* Closes the connection; another may take its place. */
 void hwnas_store_disconnect(hwnas_store *store);
 hwnas_status hwnas_store_fail(const hwnas_store *store);

@@ -6,39 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/names.h"
-#include "store/store_driver.h"
-
-/* Columns of HWNAS_SQL_LIST. */
-enum {
-    NUMBER,
-    CODE,
-    DIGEST,
-    RUNG,
-    FINISH_ORDER,
-    STATUS,
-    MESSAGE,
-    DETAIL,
-    SECONDS,
-    VIOLATION,
-    UNSTABLE,
-    STOPPED_EARLY,
-    METRIC,
-    VALUE,
-    LOW,
-    HIGH,
-    UNIT,
-    SOURCE,
-    /* of HWNAS_SQL_HISTORY alone */
-    KIND,
-    POSITION
-};
-
-static const char *const event_kinds[HWNAS_N_EVENT_KINDS] = {
-    [HWNAS_EVENT_FINISHED] = "finished", [HWNAS_EVENT_REVISED] = "revised",
-    [HWNAS_EVENT_PUT_OFF] = "put off",   [HWNAS_EVENT_ASKED] = "asked",
-    [HWNAS_EVENT_RUNNING] = "running", /* never stored */
-};
+#include "store/rows.h"
 
 static char *column_text(hwnas_statement *stmt, int column)
 {
@@ -120,12 +88,6 @@ static hwnas_status fail_unfinished(const hwnas_store *store, uint64_t number)
                       (unsigned long long)number);
 }
 
-static hwnas_status add_event(hwnas_store *store, int64_t number, hwnas_event_kind kind)
-{
-    return hwnas_store_run(
-        store, hwnas_store_bind(store, HWNAS_SQL_ADD_EVENT, "it", number, event_kinds[kind]));
-}
-
 /* `statement`: HWNAS_SQL_FINISH or HWNAS_SQL_REVISE. */
 static hwnas_status write(int64_t *order, hwnas_store *store, const hwnas_trial *trial,
                           int statement)
@@ -156,7 +118,7 @@ hwnas_status hwnas_store_finish(hwnas_store *store, hwnas_trial *trial)
     TRY(hwnas_store_begin(store));
     hwnas_status status = write(&order, store, trial, HWNAS_SQL_FINISH);
     if (status == HWNAS_OK)
-        status = add_event(store, (int64_t)trial->number, HWNAS_EVENT_FINISHED);
+        status = hwnas_store_add_event(store, trial->number, HWNAS_EVENT_FINISHED);
     TRY(hwnas_store_end(store, status));
     trial->is_finished = true;
     trial->order = order;
@@ -175,7 +137,7 @@ static hwnas_status revise(hwnas_store *store, const hwnas_trial *trial)
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         TRY(hwnas_store_run(store, hwnas_store_bind(store, before[i], "i", number)));
     TRY(write(&order, store, trial, HWNAS_SQL_REVISE));
-    return add_event(store, number, HWNAS_EVENT_REVISED);
+    return hwnas_store_add_event(store, trial->number, HWNAS_EVENT_REVISED);
 }
 
 hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial)
@@ -187,10 +149,11 @@ hwnas_status hwnas_store_revise(hwnas_store *store, const hwnas_trial *trial)
 hwnas_status hwnas_store_note(hwnas_store *store, uint64_t number, hwnas_event_kind kind)
 {
     TRY(hwnas_store_begin(store));
-    return hwnas_store_end(store, add_event(store, (int64_t)number, kind));
+    return hwnas_store_end(store, hwnas_store_add_event(store, number, kind));
 }
 
-static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, hwnas_statement *row)
+hwnas_status hwnas_store_read_trial(hwnas_trial *out, const hwnas_store *store,
+                                    hwnas_statement *row)
 {
     *out = (hwnas_trial){
         .number = (uint64_t)hwnas_row_int(row, NUMBER),
@@ -219,8 +182,8 @@ static hwnas_status read_trial(hwnas_trial *out, const hwnas_store *store, hwnas
                                         : hwnas_store_damaged(store, "a status is unknown");
 }
 
-static hwnas_status read_value(hwnas_trial *trial, const hwnas_store *store, hwnas_names *names,
-                               hwnas_statement *row)
+hwnas_status hwnas_store_read_value(hwnas_trial *trial, const hwnas_store *store,
+                                    hwnas_names *names, hwnas_statement *row)
 {
     hwnas_value_row v = {.metric = hwnas_names_read(names, row, METRIC),
                          .value = hwnas_row_double(row, VALUE),
@@ -250,10 +213,10 @@ static hwnas_status read_trials(hwnas_trial **out, size_t *n, hwnas_store *store
         uint64_t number = (uint64_t)hwnas_row_int(row, NUMBER);
         if (!count || trials[count - 1].number != number) {
             HWNAS_GROW(trials, count, capacity);
-            TRY_OUT(read_trial(&trials[count++], store, row));
+            TRY_OUT(hwnas_store_read_trial(&trials[count++], store, row));
         }
         if (!hwnas_row_is_null(row, METRIC))
-            TRY_OUT(read_value(&trials[count - 1], store, &names, row));
+            TRY_OUT(hwnas_store_read_value(&trials[count - 1], store, &names, row));
     }
     if (step != HWNAS_STEP_DONE) {
         status = hwnas_store_fail(store);
@@ -289,176 +252,44 @@ hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t nu
     return HWNAS_OK;
 }
 
-/* History */
-
-static hwnas_status read_kind(hwnas_event_kind *out, const hwnas_store *store, hwnas_statement *row)
+hwnas_status hwnas_store_has_code(bool *out, hwnas_store *store, const char *code, uint64_t below)
 {
-    char name[16];
-    column_copy(name, sizeof name, row, KIND);
-    for (int k = 0; k < HWNAS_EVENT_RUNNING; k++)
-        if (!strcmp(name, event_kinds[k])) {
-            *out = (hwnas_event_kind)k;
-            return HWNAS_OK;
-        }
-    return hwnas_store_damaged(store, "an event is unknown");
-}
-
-/* A history while it is read. */
-typedef struct history {
-    size_t n, room;
-    hwnas_event *events;
-    size_t n_trials;
-    hwnas_trial *trials; /* as they are now; those that an event has taken have no code */
-    bool *is_finished;   /* by trial: there was such an event */
-    bool *is_asked;
-    hwnas_names names;
-} history;
-
-/* Before anything else happened to the trial. */
-static hwnas_status read_asked(hwnas_event *out, const hwnas_store *store, uint64_t number,
-                               history *h)
-{
-    const hwnas_trial *trial = &h->trials[number];
-    if (h->is_finished[number] || h->is_asked[number] || !trial->code)
-        return hwnas_store_damaged(store, "its history is out of order");
-    h->is_asked[number] = true;
-    out->trial = (hwnas_trial){.number = number, .rung = trial->rung};
-    out->trial.code = hwnas_strdup(trial->code);
-    memcpy(out->trial.digest, trial->digest, sizeof trial->digest);
+    int64_t n;
+    TRY(hwnas_store_query_int(
+        &n, store, hwnas_store_bind(store, HWNAS_SQL_HAS_CODE, "it", (int64_t)below, code), 0));
+    *out = n > 0;
     return HWNAS_OK;
 }
 
-/* A trial that no later event wrote anew is as it is now. */
-static hwnas_status read_event(hwnas_event *out, const hwnas_store *store, hwnas_statement *row,
-                               history *h)
+hwnas_status hwnas_store_running(hwnas_trial **out, size_t *n, hwnas_store *store)
 {
-    const uint64_t number = (uint64_t)hwnas_row_int(row, NUMBER);
-    TRY(read_kind(&out->kind, store, row));
-    if (number < h->n_trials && out->kind == HWNAS_EVENT_ASKED)
-        return read_asked(out, store, number, h);
-    if (number >= h->n_trials || h->is_finished[number] != (out->kind != HWNAS_EVENT_FINISHED))
-        return hwnas_store_damaged(store, "its history is out of order");
-    h->is_finished[number] = true;
-    if (out->kind == HWNAS_EVENT_PUT_OFF) {
-        out->trial.number = number;
-        return HWNAS_OK;
-    }
-    if (!hwnas_row_is_null(row, STATUS))
-        return read_trial(&out->trial, store, row);
-    if (!h->trials[number].code || !h->trials[number].is_finished)
-        return hwnas_store_damaged(store, "its history does not fit its trials");
-    out->trial = h->trials[number];
-    h->trials[number] = (hwnas_trial){.number = number};
-    return HWNAS_OK;
-}
-
-static hwnas_status read_events(history *h, hwnas_store *store)
-{
-    hwnas_statement *row = store->statements[HWNAS_SQL_HISTORY];
-    int64_t last = -1;
-    hwnas_step step;
-    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
-        if (hwnas_row_int(row, POSITION) != last) {
-            HWNAS_GROW(h->events, h->n, h->room);
-            h->events[h->n] = (hwnas_event){0};
-            TRY(read_event(&h->events[h->n++], store, row, h));
-        }
-        last = hwnas_row_int(row, POSITION);
-        if (!hwnas_row_is_null(row, METRIC))
-            TRY(read_value(&h->events[h->n - 1].trial, store, &h->names, row));
-    }
-    return step == HWNAS_STEP_DONE ? HWNAS_OK : hwnas_store_fail(store);
-}
-
-static hwnas_status add_running(history *h, const hwnas_store *store)
-{
-    for (size_t i = 0; i < h->n_trials; i++) {
-        if (!h->trials[i].code)
-            continue;
-        if (h->trials[i].is_finished)
-            return hwnas_store_damaged(store, "its history lacks a trial");
-        HWNAS_GROW(h->events, h->n, h->room);
-        h->events[h->n++] = (hwnas_event){.kind = HWNAS_EVENT_RUNNING, .trial = h->trials[i]};
-        h->trials[i] = (hwnas_trial){0};
-    }
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_store_history(hwnas_event **out, size_t *n, hwnas_store *store)
-{
+    enum { NUMBER_OF, CODE_OF, DIGEST_OF, RUNG_OF };
+    hwnas_statement *row = store->statements[HWNAS_SQL_RUNNING];
     hwnas_status status = HWNAS_OK;
-    history h = {0};
-    TRY_OUT(hwnas_store_trials(&h.trials, &h.n_trials, store));
-    h.is_finished = hwnas_alloc((h.n_trials + 1) * sizeof *h.is_finished);
-    h.is_asked = hwnas_alloc((h.n_trials + 1) * sizeof *h.is_asked);
-    for (size_t i = 0; i < h.n_trials; i++)
-        if (h.trials[i].number != i) {
-            status = hwnas_store_damaged(store, "a trial is missing");
-            goto out;
-        }
-    TRY_OUT(read_events(&h, store));
-    TRY_OUT(add_running(&h, store));
-    *out = h.events;
-    *n = h.n;
-    h.events = NULL;
-    h.n = 0;
-out:
-    hwnas_statement_reset(store->statements[HWNAS_SQL_HISTORY]);
-    hwnas_events_free(h.events, h.n);
-    hwnas_trials_free(h.trials, h.n_trials);
-    free(h.is_finished);
-    free(h.is_asked);
-    return status;
-}
-
-/* Of one that was asked, what was known then: it may be finished by now. */
-static hwnas_status read_shared(hwnas_event *out, const hwnas_store *store, hwnas_statement *row)
-{
-    TRY(read_kind(&out->kind, store, row));
-    TRY(read_trial(&out->trial, store, row));
-    if (out->kind == HWNAS_EVENT_FINISHED)
-        return HWNAS_OK;
-    if (out->kind != HWNAS_EVENT_ASKED)
-        return hwnas_store_damaged(store, "while it was shared, a trial was written anew");
-    hwnas_trial asked = {.number = out->trial.number, .rung = out->trial.rung, .order = -1};
-    asked.code = hwnas_strdup(out->trial.code);
-    memcpy(asked.digest, out->trial.digest, sizeof asked.digest);
-    hwnas_trial_done(&out->trial);
-    out->trial = asked;
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_store_events_after(hwnas_event **out, size_t *n, int64_t *position,
-                                      hwnas_store *store)
-{
-    hwnas_statement *row = hwnas_store_bind(store, HWNAS_SQL_EVENTS, "i", *position);
-    hwnas_status status = HWNAS_OK;
-    hwnas_event *events = NULL;
-    hwnas_names names = {0};
+    hwnas_trial *trials = NULL;
     size_t count = 0, room = 0;
-    int64_t last = *position;
     hwnas_step step;
     while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
-        if (hwnas_row_int(row, POSITION) != last) {
-            HWNAS_GROW(events, count, room);
-            events[count] = (hwnas_event){0};
-            TRY_OUT(read_shared(&events[count++], store, row));
+        HWNAS_GROW(trials, count, room);
+        hwnas_trial *trial = &trials[count++];
+        *trial = (hwnas_trial){.number = (uint64_t)hwnas_row_int(row, NUMBER_OF),
+                               .code = column_text(row, CODE_OF),
+                               .rung = (int)hwnas_row_int(row, RUNG_OF),
+                               .order = -1};
+        column_copy(trial->digest, sizeof trial->digest, row, DIGEST_OF);
+        if (!hwnas_is_text(trial->code) || !hwnas_is_text(trial->digest)) {
+            status = hwnas_store_damaged(store, "a trial that runs has no code");
+            break;
         }
-        last = hwnas_row_int(row, POSITION);
-        if (!hwnas_row_is_null(row, METRIC))
-            TRY_OUT(read_value(&events[count - 1].trial, store, &names, row));
     }
-    if (step != HWNAS_STEP_DONE) {
+    if (step == HWNAS_STEP_FAILED)
         status = hwnas_store_fail(store);
-        goto out;
-    }
-    *out = events;
-    *n = count;
-    *position = last;
-    events = NULL;
-    count = 0;
-out:
     hwnas_statement_reset(row);
-    hwnas_events_free(events, count);
-    return status;
+    if (status != HWNAS_OK) {
+        hwnas_trials_free(trials, count);
+        return status;
+    }
+    *out = trials;
+    *n = count;
+    return HWNAS_OK;
 }

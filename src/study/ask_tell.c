@@ -49,11 +49,8 @@ static hwnas_status give(const hwnas_asked **out, hwnas_asked *asked)
 
 hwnas_status hwnas_asked_settle(hwnas_session *s, hwnas_asked *asked)
 {
-    hwnas_trial *trial = hwnas_alloc(sizeof *trial);
-    *trial = asked->trial;
-    asked->trial = (hwnas_trial){0};
     hwnas_asked_remove(s, asked);
-    const hwnas_status status = hwnas_session_absorb(s, trial, asked->walked);
+    const hwnas_status status = hwnas_session_absorb(s, &asked->trial, asked->walked);
     hwnas_asked_free(asked);
     return status == HWNAS_OK ? hwnas_session_check_hope(s) : status;
 }
@@ -164,6 +161,7 @@ hwnas_status hwnas_asked_finish(hwnas_session *s, hwnas_asked *asked, hwnas_tria
     }
     hwnas_asked_remove(s, asked);
     status = hwnas_session_absorb(s, trial, asked->walked);
+    hwnas_trials_free(trial, 1);
     hwnas_asked_free(asked);
     return status == HWNAS_OK ? hwnas_session_remember_time(s) : status;
 }

@@ -29,6 +29,8 @@ void hwnas_session_init(hwnas_session *s, const hwnas_job *job,
                          .front = {.n_objectives = job->goals.n_objectives},
                          .steady = {.n_objectives = job->goals.n_objectives},
                          .waiting = {.goals = &job->goals},
+                         .scores = {.n_objectives = job->goals.n_objectives},
+                         .winner_id = -1,
                          .next_round = FIRST_ROUND,
                          .started = hwnas_now()};
 }
@@ -125,6 +127,15 @@ static void part_from_store(hwnas_session *s)
         hwnas_error_clear();
 }
 
+hwnas_status hwnas_session_summarize(hwnas_summary **out, hwnas_session *s)
+{
+    hwnas_session_forget(s);
+    hwnas_strategy_free(s->setup.strategy);
+    s->setup.strategy = NULL;
+    return hwnas_summary_load_as(out, s->store, s->job->study,
+                                 &(hwnas_summary_view){.is_brief = true});
+}
+
 void hwnas_session_close(hwnas_session *s)
 {
     free(s->in_vain);
@@ -194,13 +205,11 @@ static hwnas_status take_over(hwnas_session *s, bool *is_taken, const hwnas_tria
     hwnas_trial_settle(trial, HWNAS_OK, started);
     TRY_OUT(hwnas_session_write_whole(s, trial));
     status = hwnas_session_absorb(s, trial, walked);
-    trial = NULL;
 out:
     hwnas_graph_free(graph);
     hwnas_arch_free(walked);
     hwnas_arch_free(arch);
-    if (trial)
-        hwnas_trials_free(trial, 1);
+    hwnas_trials_free(trial, 1);
     return status;
 }
 

@@ -64,14 +64,6 @@ hwnas_status hwnas_session_remember_time(hwnas_session *s)
     return hwnas_store_set(s->store, "wall_seconds", text);
 }
 
-static bool is_evidence_bad(const hwnas_session *s)
-{
-    hwnas_evidence evidence = {0};
-    for (size_t i = 0; i < s->n_done; i++)
-        hwnas_evidence_add(&evidence, s->done[i], &s->job->goals);
-    return hwnas_evidence_is_bad(&evidence);
-}
-
 /* The share of the budget in which something feasible is looked for has been spent in vain. A
  * search on a machine that was too busy goes on: it may become quieter. */
 static bool is_infeasible(const hwnas_session *s)
@@ -84,13 +76,13 @@ static bool is_infeasible(const hwnas_session *s)
     const double seconds = SEEKING_SHARE * hwnas_session_search_seconds(s);
     const bool is_spent = (job->max_trials && n >= SEEKING_SHARE * (double)job->max_trials) ||
                           (job->max_minutes > 0 && hwnas_session_seconds(s) >= seconds);
-    return is_spent && !is_evidence_bad(s);
+    return is_spent && !hwnas_evidence_is_bad(&s->evidence);
 }
 
 char *hwnas_session_end(const hwnas_session *s)
 {
     const hwnas_job *job = s->job;
-    size_t window = hwnas_standstill_window(s->n_scores);
+    size_t window = hwnas_standstill_window(s->n_done);
     if (s->is_target_met)
         return hwnas_strdup("the target is met");
     if (s->exhausted)
@@ -103,9 +95,8 @@ char *hwnas_session_end(const hwnas_session *s)
         return hwnas_strdup("all trials were made");
     if (job->max_minutes > 0 && hwnas_session_seconds(s) >= hwnas_session_search_seconds(s))
         return hwnas_strdup("the time is over");
-    if (job->improvement > 0 && s->n_scores && s->n_scores % CHECK_EVERY == 0 &&
-        hwnas_improvement(s->scores, s->n_scores, window, job->goals.n_objectives) <
-            job->improvement)
+    if (job->improvement > 0 && s->n_done && s->n_done % CHECK_EVERY == 0 &&
+        hwnas_improvement(&s->scores, s->n_done, window) < job->improvement)
         return hwnas_printf("the front improved by less than %.4g %% over the last %zu trials",
                             100 * job->improvement, window);
     return NULL;
@@ -117,7 +108,7 @@ hwnas_status hwnas_session_check_hope(const hwnas_session *s)
         return HWNAS_OK;
     hwnas_error error = *hwnas_last_error();
     hwnas_place place = {.file = error.file, .line = error.line, .column = error.column};
-    return hwnas_hint(hwnas_fail(s->done[s->n_done - 1]->status, *error.file ? &place : NULL,
+    return hwnas_hint(hwnas_fail(s->last_status, *error.file ? &place : NULL,
                                  "each of the first %zu trials failed, last error: %s", s->n_done,
                                  error.message),
                       "%s", error.hint);

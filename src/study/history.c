@@ -91,14 +91,6 @@ static hwnas_status read_state(hwnas_session *s)
     return HWNAS_OK;
 }
 
-static hwnas_trial *move_trial(hwnas_trial *from)
-{
-    hwnas_trial *to = hwnas_alloc(sizeof *to);
-    *to = *from;
-    *from = (hwnas_trial){.number = to->number};
-    return to;
-}
-
 /* One that was running when its process ended. */
 static hwnas_status take_up(hwnas_session *s, const hwnas_trial *trial, const hwnas_arch *walked)
 {
@@ -126,31 +118,54 @@ static hwnas_status replay_asked(hwnas_session *s, const hwnas_trial *trial,
                : HWNAS_OK;
 }
 
-/* `ids` has where in `done` the trials are, by number; `running` which of them are running. */
-static hwnas_status replay_event(hwnas_session *s, hwnas_event *event, size_t *ids,
-                                 const bool *running)
+typedef struct replay {
+    hwnas_session *s;
+    size_t *ids; /* where in `done` the trials are, by number */
+    size_t n_running;
+    const hwnas_trial *running; /* not finished yet, by number */
+} replay;
+
+static bool is_running(const replay *r, uint64_t number)
 {
+    for (size_t i = 0; i < r->n_running; i++)
+        if (r->running[i].number == number)
+            return true;
+    return false;
+}
+
+static hwnas_status replay_event(void *context, const hwnas_event *event)
+{
+    const replay *r = context;
+    hwnas_session *s = r->s;
     hwnas_status status = HWNAS_OK;
-    hwnas_trial *trial = &event->trial;
+    const hwnas_trial *trial = &event->trial;
+    size_t *id = &r->ids[trial->number];
     hwnas_arch *walked = NULL;
     if (event->kind == HWNAS_EVENT_PUT_OFF) {
         /* The machine may be quiet again. */
-        (void)hwnas_waiting_put_off(&s->waiting, ids[trial->number], -INFINITY);
+        (void)hwnas_waiting_put_off(&s->waiting, *id, -INFINITY);
         return HWNAS_OK;
     }
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
     if (event->kind == HWNAS_EVENT_ASKED) {
-        status = replay_asked(s, trial, walked, running[trial->number]);
+        status = replay_asked(s, trial, walked, is_running(r, trial->number));
     } else if (event->kind == HWNAS_EVENT_FINISHED) {
-        ids[trial->number] = s->n_done;
-        status = hwnas_session_absorb(s, move_trial(trial), walked);
-    } else if (event->kind == HWNAS_EVENT_REVISED) {
-        hwnas_waiting_tell(&s->waiting, ids[trial->number], trial);
-        status = hwnas_session_renew(s, ids[trial->number], trial, walked);
+        *id = s->n_done;
+        status = hwnas_session_absorb(s, trial, walked);
     } else {
-        status = take_up(s, trial, walked);
+        hwnas_waiting_tell(&s->waiting, *id, trial);
+        status = hwnas_session_renew(s, *id, trial, walked);
     }
 out:
+    hwnas_arch_free(walked);
+    return status;
+}
+
+static hwnas_status run_again(hwnas_session *s, const hwnas_trial *trial)
+{
+    hwnas_arch *walked;
+    TRY(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
+    const hwnas_status status = take_up(s, trial, walked);
     hwnas_arch_free(walked);
     return status;
 }
@@ -158,24 +173,24 @@ out:
 hwnas_status hwnas_session_replay(hwnas_session *s)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_event *events = NULL;
-    size_t n = 0, n_past = 0;
-    TRY_OUT(hwnas_store_history(&events, &n, s->store));
-    size_t *ids = hwnas_alloc((n + 1) * sizeof *ids);
-    bool *running = hwnas_alloc((n + 1) * sizeof *running);
-    for (size_t i = 0; i < n; i++)
-        running[events[i].trial.number] = events[i].kind == HWNAS_EVENT_RUNNING;
-    for (; n_past < n && events[n_past].kind != HWNAS_EVENT_RUNNING && status == HWNAS_OK; n_past++)
-        status = replay_event(s, &events[n_past], ids, running);
+    hwnas_trial *running = NULL;
+    size_t n_running = 0;
+    uint64_t n, n_finished;
+    int64_t position = 0;
+    size_t *ids = NULL;
+    TRY_OUT(hwnas_store_pack(s->store));
+    TRY_OUT(hwnas_store_extent(&n, &n_finished, s->store));
+    TRY_OUT(hwnas_store_running(&running, &n_running, s->store));
+    ids = hwnas_alloc((n + 1) * sizeof *ids);
+    replay r = {.s = s, .ids = ids, .n_running = n_running, .running = running};
+    TRY_OUT(hwnas_store_walk(&position, s->store, replay_event, &r));
     s->session_first = s->n_done;
-    s->next = s->n_done + (n - n_past);
-    if (status == HWNAS_OK)
-        status = read_state(s);
-    for (size_t i = n_past; i < n && status == HWNAS_OK; i++)
-        status = replay_event(s, &events[i], ids, running);
-    free(running);
-    free(ids);
+    s->next = s->n_done + n_running;
+    TRY_OUT(read_state(s));
+    for (size_t i = 0; i < n_running && status == HWNAS_OK; i++)
+        status = run_again(s, &running[i]);
 out:
-    hwnas_events_free(events, n);
+    free(ids);
+    hwnas_trials_free(running, n_running);
     return status;
 }

@@ -45,13 +45,24 @@ void hwnas_session_report(hwnas_session *s, const char *phase)
                         .n_measured = s->n_measured,
                         .n_disturbed = s->n_disturbed,
                         .measured = s->tried,
-                        .n_trials = s->n_done,
-                        .trials = s->done,
-                        .front = &s->front};
+                        .session = s};
     add_time_left(&p, s, s->n_done - s->session_first);
     if (s->front.n)
-        p.winner = s->done[s->front.points[0].id];
+        p.winner = hwnas_session_winner(s);
     s->options->progress(s->options->context, &p);
+}
+
+hwnas_status hwnas_session_outlines(hwnas_trial **out, bool **is_on_front, size_t *n,
+                                    const hwnas_session *s)
+{
+    TRY(hwnas_summary_outlines(out, n, s->store, &s->job->goals));
+    *is_on_front = hwnas_alloc((*n + 1) * sizeof **is_on_front);
+    for (size_t i = 0; i < s->front.n; i++) {
+        const uint64_t number = s->done[s->front.points[i].id].number;
+        if (number < *n)
+            (*is_on_front)[number] = true;
+    }
+    return HWNAS_OK;
 }
 
 /* One that was finished before was estimated. */

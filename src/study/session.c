@@ -1,7 +1,5 @@
-/* session.c: one trial of a session: what is known of networks already, evaluating one, and what is
- * learnt of it. */
+/* session.c: one trial of a session: evaluating it, and writing what came of it. */
 #include <math.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,107 +7,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
-#include "trial/judge.h"
 #include "study/session.h"
+#include "trial/judge.h"
 #include "study/starts.h"
-
-/* A network that was run, to find it again. */
-typedef struct known {
-    char digest[33];
-    hwnas_settings settings;
-    const hwnas_trial *trial;
-} known;
-
-/* ---- Memory of what is done ---- */
-
-static int compare_networks(const void *a, const void *b)
-{
-    const known *x = a, *y = b;
-    int order = strcmp(x->digest, y->digest);
-    return order ? order : memcmp(&x->settings, &y->settings, sizeof x->settings);
-}
-
-static const hwnas_trial *find_duplicate(hwnas_session *s, const char *digest,
-                                         hwnas_settings settings)
-{
-    known key = {.settings = settings};
-    memcpy(key.digest, digest, sizeof key.digest);
-    void *found = s->runs_again ? NULL : tfind(&key, &s->by_network, compare_networks);
-    return found ? (*(known **)found)->trial : NULL;
-}
-
-/* The first of a network stays. */
-static void remember(hwnas_session *s, const hwnas_trial *trial, hwnas_settings settings)
-{
-    known *row = hwnas_alloc(sizeof *row);
-    *row = (known){.settings = settings, .trial = trial};
-    memcpy(row->digest, trial->digest, sizeof row->digest);
-    if (*(known **)tsearch(row, &s->by_network, compare_networks) != row)
-        free(row);
-}
-
-/* A wrong result belongs on no front. */
-static bool is_wrong(const hwnas_session *s, size_t id)
-{
-    return hwnas_verified_is_wrong(s->verified, s->done[id]->number);
-}
-
-static void add_to_fronts(hwnas_session *s, size_t id)
-{
-    if (s->scores[id].violation != 0 || s->done[id]->rung || is_wrong(s, id))
-        return;
-    hwnas_point point = {.id = id};
-    memcpy(point.objectives, s->scores[id].objectives, sizeof point.objectives);
-    hwnas_front_insert(&s->front, &point);
-    if (!s->done[id]->is_unstable)
-        hwnas_front_insert(&s->steady, &point);
-}
-
-static hwnas_settings settings_of(const hwnas_session *s, const hwnas_trial *trial)
-{
-    char *code = hwnas_strdup(trial->code);
-    const hwnas_settings settings = hwnas_settings_cut(code, s->job);
-    free(code);
-    return settings;
-}
-
-/* Puts a finished trial where it belongs: into the memory, on the fronts, among those that wait. */
-static void place(hwnas_session *s, size_t id)
-{
-    const hwnas_trial *trial = s->done[id];
-    const hwnas_score score = s->scores[id];
-    if (is_wrong(s, id))
-        return;
-    s->is_target_met |= hwnas_trial_meets_targets(trial, &s->job->goals);
-    if (trial->status == HWNAS_OK && !trial->rung && hwnas_trial_was_run(trial))
-        remember(s, trial, settings_of(s, trial));
-    if (score.is_estimate && !trial->rung)
-        hwnas_waiting_add(&s->waiting, id, trial, &s->steady);
-    else
-        add_to_fronts(s, id);
-    if (!score.is_estimate)
-        hwnas_waiting_update(&s->waiting, &s->steady);
-}
-
-/* Takes what is known of a finished trial, for the first time or as it was measured by now: tells
- * the strategy, as it would if nobody had looked at results, and remembers it. */
-static hwnas_status learn(hwnas_session *s, size_t id, const hwnas_arch *walked)
-{
-    const hwnas_trial *trial = s->done[id];
-    const hwnas_score score = s->scores[id] = hwnas_trial_score(trial, &s->job->goals);
-    s->n_failed += trial->status != HWNAS_OK;
-    place(s, id);
-    return s->setup.strategy->ops->tell(s->setup.strategy, trial->number, walked, &score);
-}
-
-/* The fronts of what is known now. */
-static void find_fronts(hwnas_session *s)
-{
-    s->front.n = s->steady.n = 0;
-    for (size_t id = 0; id < s->n_done; id++)
-        if (!s->scores[id].is_estimate)
-            add_to_fronts(s, id);
-}
 
 hwnas_status hwnas_session_publish(hwnas_session *s)
 {
@@ -118,48 +18,6 @@ hwnas_status hwnas_session_publish(hwnas_session *s)
     TRY(hwnas_evaluator_use_study(s->setup.evaluator, NULL)); /* it borrows the connection */
     TRY(hwnas_store_publish(s->store));
     return hwnas_evaluator_use_study(s->setup.evaluator, s->store);
-}
-
-hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked)
-{
-    HWNAS_GROW(s->done, s->n_done, s->done_room);
-    HWNAS_GROW(s->scores, s->n_scores, s->score_room);
-    s->done[s->n_done++] = trial;
-    TRY(learn(s, s->n_scores++, walked));
-    return trial->status == HWNAS_OK ? hwnas_session_publish(s) : HWNAS_OK;
-}
-
-bool hwnas_session_find_closest(size_t *id, const hwnas_session *s)
-{
-    double least = INFINITY;
-    size_t closest = 0;
-    for (size_t i = 0; i < s->n_scores && !s->front.n; i++)
-        if (!s->scores[i].rung && s->scores[i].violation < least && !is_wrong(s, i)) {
-            least = s->scores[i].violation;
-            closest = i;
-        }
-    if (isinf(least) || !s->scores[closest].is_estimate)
-        return false;
-    *id = closest;
-    return true;
-}
-
-static void forget_networks(hwnas_session *s)
-{
-    while (s->by_network) {
-        known *row = *(known **)s->by_network;
-        tdelete(row, &s->by_network, compare_networks);
-        free(row);
-    }
-}
-
-void hwnas_session_drop_wrong(hwnas_session *s)
-{
-    forget_networks(s);
-    s->front.n = s->steady.n = s->waiting.n = 0;
-    s->is_target_met = false;
-    for (size_t i = 0; i < s->n_done; i++)
-        place(s, i);
 }
 
 void hwnas_session_add_open(hwnas_session *s, uint64_t number, int rung, const hwnas_arch *walked)
@@ -178,25 +36,6 @@ void hwnas_asked_free(hwnas_asked *asked)
     hwnas_trial_done(&asked->trial);
     hwnas_arch_free(asked->walked);
     free(asked);
-}
-
-void hwnas_session_forget(hwnas_session *s)
-{
-    forget_networks(s);
-    json_decref(s->verified);
-    for (size_t i = 0; i < s->n_done; i++)
-        hwnas_trials_free(s->done[i], 1);
-    for (size_t i = 0; i < s->n_asked; i++)
-        hwnas_asked_free(s->asked[i]);
-    free(s->asked);
-    hwnas_arch_free(s->proposed);
-    free(s->done);
-    free(s->scores);
-    for (int i = 0; i < s->n_starts; i++)
-        hwnas_arch_free(s->starts[i]);
-    hwnas_front_done(&s->front);
-    hwnas_front_done(&s->steady);
-    hwnas_waiting_done(&s->waiting);
 }
 
 /* ---- One trial ---- */
@@ -308,7 +147,8 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
         status = hwnas_evaluator_digest(trial->digest, s->setup.evaluator, &c);
     hwnas_status stored = is_new ? hwnas_session_start(s, trial) : HWNAS_OK;
     c.front = &s->steady;
-    c.duplicate = find_duplicate(s, trial->digest, c.settings);
+    if (stored == HWNAS_OK)
+        stored = hwnas_session_duplicate(&c.duplicate, s, trial->digest, c.settings);
     c.is_twin = c.stage == HWNAS_STAGE_BEGIN && has_twin(s, trial, c.settings);
     s->tried = trial;
     if (stored == HWNAS_OK && status == HWNAS_OK)
@@ -359,23 +199,25 @@ hwnas_status hwnas_session_evaluate_end(hwnas_session *s, hwnas_trial *trial, hw
 hwnas_status hwnas_session_send_estimated(hwnas_session *s, size_t id)
 {
     hwnas_status status = HWNAS_OK;
-    const hwnas_trial *trial = s->done[id];
-    hwnas_candidate c = {.estimate = trial, .front = &s->steady};
+    hwnas_trial trial = {0};
+    hwnas_candidate c = {.estimate = &trial, .front = &s->steady};
     hwnas_arch *walked = NULL, *arch = NULL;
     hwnas_graph *graph = NULL;
-    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
+    TRY_OUT(hwnas_session_trial(&trial, s, id));
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial.code));
     arch = hwnas_settings_strip(walked, s->setup.space);
     c.arch = arch;
     c.settings = hwnas_settings_of(walked, s->job);
-    if (find_duplicate(s, trial->digest, c.settings))
+    if (hwnas_session_has_duplicate(s, trial.digest, c.settings))
         goto out;
     TRY_OUT(hwnas_graph_build(&graph, arch, c.settings.batch));
     c.graph = graph;
-    status = hwnas_evaluate_send(trial, s->setup.evaluator, &c, 0, s->job->max_seconds);
+    status = hwnas_evaluate_send(&trial, s->setup.evaluator, &c, 0, s->job->max_seconds);
 out:
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
     hwnas_arch_free(walked);
+    hwnas_trial_done(&trial);
     return status;
 }
 
@@ -385,41 +227,31 @@ hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number, const hwnas_ar
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     trial->number = number;
     trial->rung = rung;
+    /* After a failure the trial stays "running" in the store: the next session repeats it. */
     hwnas_status status = hwnas_session_evaluate(s, trial, walked, is_new, NULL);
-    if (status != HWNAS_OK) {
-        /* The trial stays "running" in the store: the next session repeats it. */
-        hwnas_trials_free(trial, 1);
-        return status;
-    }
-    TRY(hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED));
-    return hwnas_session_absorb(s, trial, walked);
-}
-
-hwnas_status hwnas_session_renew(hwnas_session *s, size_t id, hwnas_trial *trial,
-                                 const hwnas_arch *walked)
-{
-    const hwnas_trial estimated = *s->done[id];
-    *s->done[id] = *trial;
-    *trial = estimated;
-    TRY(learn(s, id, walked));
-    find_fronts(s); /* where it may stand with what it was */
-    return HWNAS_OK;
+    if (status == HWNAS_OK)
+        status = hwnas_session_write(s, trial, HWNAS_EVENT_FINISHED);
+    if (status == HWNAS_OK)
+        status = hwnas_session_absorb(s, trial, walked);
+    hwnas_trials_free(trial, 1);
+    return status;
 }
 
 hwnas_status hwnas_session_remeasure(hwnas_session *s, size_t id)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_trial *old = s->done[id], *trial = hwnas_alloc(sizeof *trial);
+    hwnas_trial old = {0}, *trial = hwnas_alloc(sizeof *trial);
     hwnas_arch *walked = NULL;
-    trial->number = old->number;
-    trial->seconds = old->seconds;
+    TRY_OUT(hwnas_session_trial(&old, s, id));
+    trial->number = old.number;
+    trial->seconds = old.seconds;
     trial->is_finished = true;
-    trial->order = old->order;
-    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old->code));
-    TRY_OUT(hwnas_session_evaluate(s, trial, walked, false, old));
+    trial->order = old.order;
+    TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, old.code));
+    TRY_OUT(hwnas_session_evaluate(s, trial, walked, false, &old));
     /* What a duplicate measured will not be another the next time. */
     if (trial->is_unstable && !s->is_deadline_near &&
-        !find_duplicate(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
+        !hwnas_session_has_duplicate(s, trial->digest, hwnas_settings_of(walked, s->job)) &&
         hwnas_waiting_put_off(&s->waiting, id, hwnas_now())) {
         status = hwnas_session_write(s, trial, HWNAS_EVENT_PUT_OFF);
         goto out;
@@ -429,6 +261,7 @@ hwnas_status hwnas_session_remeasure(hwnas_session *s, size_t id)
     status = hwnas_session_renew(s, id, trial, walked);
 out:
     hwnas_arch_free(walked);
+    hwnas_trial_done(&old);
     hwnas_trials_free(trial, 1);
     return status;
 }
@@ -440,7 +273,7 @@ hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id)
     hwnas_arch *walked = NULL, *arch = NULL;
     hwnas_trial trained = {0};
     const double started = hwnas_now();
-    hwnas_trial_copy(trial, s->done[id]);
+    TRY_OUT(hwnas_session_trial(trial, s, id));
     TRY_OUT(hwnas_arch_parse(&walked, s->setup.walked, trial->code));
     arch = hwnas_settings_strip(walked, s->setup.space);
     TRY_OUT(hwnas_evaluator_train(&trained, s->setup.evaluator, arch));

@@ -1,13 +1,16 @@
 /* session.h: one session of a study from inside, as its files share it: begin.c takes up what there
  * is, history.c writes what happens and reads it again, session.c does a trial, study.c is the loop
- * over them, ask_tell.c leaves the loop to another program. */
+ * over them, ask_tell.c leaves the loop to another program, done.c remembers. */
 #ifndef HWNAS_STUDY_SESSION_H
 #define HWNAS_STUDY_SESSION_H
 
-#include "study/time_left.h"
+#include "study/evidence.h"
 #include "study/probe.h"
+#include "study/scores.h"
 #include "study/setup.h"
 #include "study/session_options.h"
+#include "study/summary.h"
+#include "study/time_left.h"
 #include "study/verified.h"
 #include "study/waiting.h"
 
@@ -32,6 +35,14 @@ typedef struct hwnas_asked {
     double since;
 } hwnas_asked;
 
+/* What a session keeps of a finished trial; the store has all of it. */
+typedef struct hwnas_done {
+    uint64_t number;
+    int rung;
+    bool is_unstable;
+    bool is_missed, is_disturbed; /* counted so as evidence */
+} hwnas_done;
+
 typedef struct hwnas_session {
     const hwnas_job *job;
     const hwnas_session_options *options;
@@ -41,10 +52,14 @@ typedef struct hwnas_session {
     /* The same of what was measured undisturbed: only these tell of others that they are beaten, as
      * an unstable trial removes none that is stable (judge.h). */
     hwnas_front steady;
-    hwnas_trial **done; /* finished trials in the order in which they finished */
+    hwnas_done *done; /* finished trials in the order in which they finished */
     size_t n_done, done_room;
-    hwnas_score *scores; /* of these */
-    size_t n_scores, score_room;
+    hwnas_scores scores;      /* of these */
+    hwnas_evidence evidence;  /* of these */
+    hwnas_status last_status; /* of the last of these */
+    hwnas_trial duplicate;    /* that was read last */
+    hwnas_trial winner;       /* that was read last, for progress, and its id; -1: none */
+    long winner_id;
     void *by_network;      /* search tree of measured networks; session.c */
     hwnas_waiting waiting; /* ids are indices of `done` */
     json_t *verified;      /* results against a reference; study/verified.h */
@@ -85,6 +100,35 @@ static inline bool hwnas_session_should_stop(const hwnas_session *s)
     return s->options->stop && *s->options->stop;
 }
 
+/* ---- done.c ---- */
+
+/* Takes a finished trial, which is in the store: tells the strategy and remembers it. */
+HWNAS_CHECKED hwnas_status hwnas_session_absorb(hwnas_session *s, const hwnas_trial *trial,
+                                                const hwnas_arch *walked);
+/* Trial `id` of `done`, which was estimated, is `trial` now, as it was measured: tells the strategy
+ * and remembers it. */
+HWNAS_CHECKED hwnas_status hwnas_session_renew(hwnas_session *s, size_t id,
+                                               const hwnas_trial *trial, const hwnas_arch *walked);
+/* Trial `id` of `done` as it is in the store; release with hwnas_trial_done(). */
+HWNAS_CHECKED hwnas_status hwnas_session_trial(hwnas_trial *out, const hwnas_session *s, size_t id);
+/* The first of the front, for whoever watches; borrowed, until the next call. NULL: there is none,
+ * or it cannot be read just now. */
+const hwnas_trial *hwnas_session_winner(hwnas_session *s);
+/* A trial whose run gave what one of this network would give; *out is borrowed, until the next one
+ * is looked for; NULL: there is none. */
+HWNAS_CHECKED hwnas_status hwnas_session_duplicate(const hwnas_trial **out, hwnas_session *s,
+                                                   const char *digest, hwnas_settings settings);
+bool hwnas_session_has_duplicate(const hwnas_session *s, const char *digest,
+                                 hwnas_settings settings);
+/* While nothing is feasible, the trial that comes closest to it, when its latency was only
+ * estimated: what is told of a search that found nothing should be measured. False: there is none
+ * such. */
+bool hwnas_session_find_closest(size_t *id, const hwnas_session *s);
+/* Makes fronts and memory anew of what is done, as some results were found wrong by now. */
+HWNAS_CHECKED hwnas_status hwnas_session_drop_wrong(hwnas_session *s);
+/* Frees what is remembered of trials. */
+void hwnas_session_forget(hwnas_session *s);
+
 /* ---- session.c ---- */
 
 /* A failure that says something about the machine or the set-up, not about one candidate. */
@@ -93,13 +137,6 @@ bool hwnas_trial_is_fatal(hwnas_status status);
  * values. */
 void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started);
 
-/* Takes a finished trial: tells the strategy and remembers it. */
-HWNAS_CHECKED hwnas_status hwnas_session_absorb(hwnas_session *s, hwnas_trial *trial,
-                                                const hwnas_arch *walked);
-/* Trial `id` of `done`, which was estimated, is `trial` now, as it was measured: tells the strategy
- * and remembers it. `trial` becomes what it was. */
-HWNAS_CHECKED hwnas_status hwnas_session_renew(hwnas_session *s, size_t id, hwnas_trial *trial,
-                                               const hwnas_arch *walked);
 /* Tells the strategy of a trial that is open and not by its own proposal in this session: what it
  * does when another one is told may follow from that. */
 void hwnas_session_note(hwnas_session *s, uint64_t number, const hwnas_arch *walked);
@@ -129,18 +166,10 @@ HWNAS_CHECKED hwnas_status hwnas_session_try(hwnas_session *s, uint64_t number,
 HWNAS_CHECKED hwnas_status hwnas_session_remeasure(hwnas_session *s, size_t id);
 /* Puts a study that replaces another into its place, if it is not there yet. */
 HWNAS_CHECKED hwnas_status hwnas_session_publish(hwnas_session *s);
-/* While nothing is feasible, the trial that comes closest to it, when its latency was only
- * estimated: what is told of a search that found nothing should be measured. False: there is none
- * such. */
-bool hwnas_session_find_closest(size_t *id, const hwnas_session *s);
 /* Trains trial `id` of `done`, whose accuracy was predicted, and writes it anew; *is_trained: there
  * was a training left. */
 HWNAS_CHECKED hwnas_status hwnas_session_train(hwnas_session *s, bool *is_trained, size_t id);
-/* Makes fronts and memory anew of what is done, as some results were found wrong by now. */
-void hwnas_session_drop_wrong(hwnas_session *s);
-/* Frees what is remembered of trials, and an asked one. */
-void hwnas_session_forget(hwnas_session *s);
-/* Remembers a trial that is open, with its proposal. */
+/* Remembers a trial that is open, with its proposal; and frees one. */
 void hwnas_session_add_open(hwnas_session *s, uint64_t number, int rung, const hwnas_arch *walked);
 void hwnas_asked_free(hwnas_asked *asked);
 
@@ -150,6 +179,11 @@ void hwnas_asked_free(hwnas_asked *asked);
 void hwnas_session_report(hwnas_session *s, const char *phase);
 /* For hwnas_evaluator_watch_runs(): a network is about to be measured. */
 void hwnas_session_tell_run(void *session);
+
+/* What a chart needs of the trials, by number, and which of them are on the front; released with
+ * hwnas_trials_free() and free(). */
+HWNAS_CHECKED hwnas_status hwnas_session_outlines(hwnas_trial **out, bool **is_on_front, size_t *n,
+                                                  const hwnas_session *s);
 
 /* ---- open_trials.c ---- */
 
@@ -194,6 +228,9 @@ HWNAS_CHECKED hwnas_status hwnas_session_begin(hwnas_session *s);
 /* A new study that came to nothing leaves no file: without a trial, or with none but those that
  * failed because the job is wrong. */
 void hwnas_session_discard(hwnas_session *s, hwnas_status why);
+/* The study so far, which ends the session but for its store and setup: not both of a large study
+ * are in memory. */
+HWNAS_CHECKED hwnas_status hwnas_session_summarize(hwnas_summary **out, hwnas_session *s);
 void hwnas_session_close(hwnas_session *s);
 
 #endif

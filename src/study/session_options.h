@@ -5,7 +5,6 @@
 
 #include <signal.h>
 
-#include "search/pareto.h"
 #include "trial/trial.h"
 
 typedef struct hwnas_progress {
@@ -18,9 +17,7 @@ typedef struct hwnas_progress {
     double seconds_left_low, seconds_left_high; /* 95 % interval of that; NaN: not known */
     uint64_t n_measured, n_disturbed; /* measurements of this session; of these on a busy machine */
     const hwnas_trial *measured;      /* its network is measured now; NULL: none is */
-    size_t n_trials;
-    hwnas_trial *const *trials; /* finished ones */
-    const hwnas_front *front;   /* ids are indices of these; the winner comes first */
+    struct hwnas_session *session;    /* for hwnas_session_outlines() */
 } hwnas_progress;
 
 typedef struct hwnas_session_options {

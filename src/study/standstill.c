@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "search/pareto.h"
 
 enum { LEAST = 50, N_WEIGHTS = 128 };
 
@@ -12,40 +13,42 @@ size_t hwnas_standstill_window(size_t n)
     return n / 4 > LEAST ? n / 4 : LEAST;
 }
 
-static bool counts(const hwnas_score *score)
+static bool counts(const hwnas_scores *scores, size_t at)
 {
-    return score->violation == 0 && !score->rung;
+    return scores->rows[at].violation == 0 && !scores->rows[at].rung;
 }
 
-static double least_violation(const hwnas_score *scores, size_t n)
+static double least_violation(const hwnas_scores *scores, size_t n)
 {
     double least = INFINITY;
     for (size_t i = 0; i < n; i++)
-        least = fmin(least, scores[i].rung ? INFINITY : scores[i].violation);
+        least = fmin(least, scores->rows[i].rung ? INFINITY : scores->rows[i].violation);
     return least;
 }
 
 /* Best and worst of each objective among the feasible. */
-static void find_box(double *ideal, double *worst, const hwnas_score *scores, size_t n, int m)
+static void find_box(double *ideal, double *worst, const hwnas_scores *scores, size_t n)
 {
+    const int m = scores->n_objectives;
     for (int k = 0; k < m; k++) {
         ideal[k] = INFINITY;
         worst[k] = -INFINITY;
         for (size_t i = 0; i < n; i++)
-            if (counts(&scores[i])) {
-                ideal[k] = fmin(ideal[k], scores[i].objectives[k]);
-                worst[k] = fmax(worst[k], scores[i].objectives[k]);
+            if (counts(scores, i)) {
+                ideal[k] = fmin(ideal[k], hwnas_scores_objectives(scores, i)[k]);
+                worst[k] = fmax(worst[k], hwnas_scores_objectives(scores, i)[k]);
             }
     }
 }
 
-static hwnas_front front_of(const hwnas_score *scores, size_t n, int m)
+static hwnas_front front_of(const hwnas_scores *scores, size_t n)
 {
-    hwnas_front front = {.n_objectives = m};
+    const size_t size = (size_t)scores->n_objectives * sizeof(double);
+    hwnas_front front = {.n_objectives = scores->n_objectives};
     for (size_t i = 0; i < n; i++) {
         hwnas_point point = {.id = i};
-        memcpy(point.objectives, scores[i].objectives, sizeof point.objectives);
-        if (counts(&scores[i]))
+        memcpy(point.objectives, hwnas_scores_objectives(scores, i), size);
+        if (counts(scores, i))
             hwnas_front_insert(&front, &point);
     }
     return front;
@@ -76,18 +79,17 @@ static double nearness(const hwnas_front *front, const double *ideal, const doub
     return 1 - sum / N_WEIGHTS;
 }
 
-static double worth(const hwnas_score *scores, size_t n, int m, const double *ideal,
-                    const double *worst)
+static double worth(const hwnas_scores *scores, size_t n, const double *ideal, const double *worst)
 {
     double value = 0;
-    hwnas_front front = front_of(scores, n, m);
-    if (m > 3 || hwnas_hypervolume(&value, &front, worst) != HWNAS_OK)
+    hwnas_front front = front_of(scores, n);
+    if (front.n_objectives > 3 || hwnas_hypervolume(&value, &front, worst) != HWNAS_OK)
         value = nearness(&front, ideal, worst);
     hwnas_front_done(&front);
     return value;
 }
 
-double hwnas_improvement(const hwnas_score *scores, size_t n, size_t window, int m)
+double hwnas_improvement(const hwnas_scores *scores, size_t n, size_t window)
 {
     double ideal[HWNAS_MAX_OBJECTIVES], worst[HWNAS_MAX_OBJECTIVES];
     if (n < 2 * window)
@@ -96,7 +98,7 @@ double hwnas_improvement(const hwnas_score *scores, size_t n, size_t window, int
     if (then >
         0) /* nothing was feasible then: becoming so is an improvement, and so is coming near */
         return now == 0 || isinf(now) ? now == 0 : (then - now) / then;
-    find_box(ideal, worst, scores, n, m);
-    double after = worth(scores, n, m, ideal, worst);
-    return after > 0 ? 1 - worth(scores, n - window, m, ideal, worst) / after : 0;
+    find_box(ideal, worst, scores, n);
+    double after = worth(scores, n, ideal, worst);
+    return after > 0 ? 1 - worth(scores, n - window, ideal, worst) / after : 0;
 }

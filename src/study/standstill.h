@@ -2,7 +2,7 @@
 #ifndef HWNAS_STUDY_STANDSTILL_H
 #define HWNAS_STUDY_STANDSTILL_H
 
-#include "search/search.h"
+#include "study/scores.h"
 
 /* So many trials count as the latest: a quarter of all, and 50 at least. */
 size_t hwnas_standstill_window(size_t n);
@@ -15,6 +15,6 @@ size_t hwnas_standstill_window(size_t n);
  * Brockhoff, Wagner, Trautmann, "On the Properties of the R2 Indicator", GECCO 2012) for 128 random
  * weights, with objectives scaled to [0, 1]. While nothing is feasible it is how far the least
  * violation fell. 1 when n is below twice the window. */
-double hwnas_improvement(const hwnas_score *scores, size_t n, size_t window, int n_objectives);
+double hwnas_improvement(const hwnas_scores *scores, size_t n, size_t window);
 
 #endif

@@ -14,8 +14,8 @@
 static bool was_taken_over(const hwnas_session *s, const char *code)
 {
     bool is_there = false;
-    for (uint64_t i = 0; i < s->n_done && !is_there; i++)
-        is_there = s->done[i]->number < s->n_warm && !strcmp(s->done[i]->code, code);
+    if (s->n_warm && hwnas_store_has_code(&is_there, s->store, code, s->n_warm) != HWNAS_OK)
+        hwnas_error_clear(); /* what is written next says it again */
     return is_there;
 }
 

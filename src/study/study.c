@@ -141,16 +141,19 @@ out:
 /* ---- The last trainings ---- */
 
 /* The first of the front whose accuracy is only predicted: the winner before others. */
-static bool find_untrained(size_t *id, const hwnas_session *s)
+static hwnas_status find_untrained(bool *is_there, size_t *id, hwnas_session *s)
 {
     const char *accuracy = hwnas_metric_of(HWNAS_ACCURACY)->name;
-    for (size_t i = 0; i < s->front.n; i++) {
-        const hwnas_value_row *v = hwnas_trial_value(s->done[s->front.points[i].id], accuracy);
+    *is_there = false;
+    for (size_t i = 0; i < s->front.n && !*is_there; i++) {
+        hwnas_trial trial;
         *id = s->front.points[i].id;
-        if (v && hwnas_sources[v->source].is_predicted)
-            return true;
+        TRY(hwnas_session_trial(&trial, s, *id));
+        const hwnas_value_row *v = hwnas_trial_value(&trial, accuracy);
+        *is_there = v && hwnas_sources[v->source].is_predicted;
+        hwnas_trial_done(&trial);
     }
-    return false;
+    return HWNAS_OK;
 }
 
 static bool has_time_to_train(const hwnas_session *s)
@@ -167,9 +170,12 @@ static bool has_time_to_train(const hwnas_session *s)
 static hwnas_status train_front(hwnas_session *s)
 {
     bool is_trained = true;
-    size_t id;
-    while (is_trained && !s->in_vain && !hwnas_session_should_stop(s) && has_time_to_train(s) &&
-           find_untrained(&id, s)) {
+    while (is_trained && !s->in_vain && !hwnas_session_should_stop(s) && has_time_to_train(s)) {
+        bool is_there;
+        size_t id;
+        TRY(find_untrained(&is_there, &id, s));
+        if (!is_there)
+            break;
         hwnas_status status = hwnas_session_train(s, &is_trained, id);
         if (status != HWNAS_OK && !hwnas_trial_is_fatal(status)) {
             s->in_vain = hwnas_printf("a network of the front could not be trained: %s",
@@ -240,7 +246,7 @@ static hwnas_status search_and_verify(hwnas_session *s)
         TRY(hwnas_session_verify(s, &is_right));
         TRY(hwnas_session_remember_time(s));
         if (!is_right)
-            hwnas_session_drop_wrong(s);
+            TRY(hwnas_session_drop_wrong(s));
     }
     return HWNAS_OK;
 }
@@ -276,7 +282,7 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     }
     TRY_OUT(s.n_done ? hwnas_session_publish(&s) : check_draft(&s));
     TRY_OUT(hwnas_session_remember_time(&s));
-    TRY_OUT(hwnas_summary_load(out, s.store, job->study));
+    TRY_OUT(hwnas_session_summarize(out, &s));
     (*out)->is_interrupted = hwnas_session_should_stop(&s);
     const char *note = hwnas_evaluator_note(s.setup.evaluator);
     (*out)->note = s.in_vain ? hwnas_strdup(s.in_vain) : note ? hwnas_strdup(note) : NULL;

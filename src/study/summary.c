@@ -28,17 +28,14 @@ typedef struct details {
     } * remeasured;
 } details;
 
-static void see_detail(void *context, size_t trial, const char *text)
+static void see_detail(void *context, size_t trial, double run_seconds, double estimate)
 {
     details *d = context;
-    json_t *detail = json_loads(text, 0, NULL);
-    const json_t *estimate = json_object_get(detail, "estimate");
-    d->run_seconds += json_number_value(json_object_get(detail, "run_seconds"));
-    if (estimate) {
-        HWNAS_GROW(d->remeasured, d->n, d->room);
-        d->remeasured[d->n++] = (struct remeasured){trial, json_number_value(estimate)};
-    }
-    json_decref(detail);
+    d->run_seconds += run_seconds;
+    if (isnan(estimate))
+        return;
+    HWNAS_GROW(d->remeasured, d->n, d->room);
+    d->remeasured[d->n++] = (struct remeasured){trial, estimate};
 }
 
 /* The quantity that estimates are of, on the first device. */
@@ -158,25 +155,47 @@ out:
 static hwnas_status read_whole(hwnas_summary *s, hwnas_store *store, details *d)
 {
     TRY(hwnas_store_trials(&s->trials, &s->n_trials, store));
-    for (size_t i = 0; i < s->n_trials; i++)
-        if (s->trials[i].detail)
-            see_detail(d, i, s->trials[i].detail);
+    for (size_t i = 0; i < s->n_trials; i++) {
+        hwnas_event event;
+        if (!s->trials[i].detail)
+            continue;
+        hwnas_event_read_detail(&event, s->trials[i].detail);
+        see_detail(d, i, event.run_seconds, event.estimate);
+    }
     return HWNAS_OK;
+}
+
+static size_t list_judged(const char *metrics[HWNAS_MOST_GOALS], const hwnas_goals *of)
+{
+    const hwnas_goal *goals[HWNAS_MOST_GOALS];
+    const int n_goals = hwnas_goals_list(goals, of);
+    size_t n = 0;
+    for (int g = 0; g < n_goals; g++) {
+        size_t k = 0;
+        while (k < n && strcmp(metrics[k], goals[g]->name))
+            k++;
+        metrics[k] = goals[g]->name;
+        n += k == n;
+    }
+    return n;
+}
+
+hwnas_status hwnas_summary_outlines(hwnas_trial **out, size_t *n, hwnas_store *store,
+                                    const hwnas_goals *goals)
+{
+    const char *metrics[HWNAS_MOST_GOALS];
+    const size_t n_metrics = list_judged(metrics, goals);
+    return hwnas_store_outlines(
+        out, n, store, &(hwnas_outline_wish){.n_metrics = n_metrics, .metrics = metrics});
 }
 
 static hwnas_status read_outlines(hwnas_summary *s, hwnas_store *store, details *d)
 {
-    const hwnas_goal *goals[HWNAS_MOST_GOALS], first = estimated_goal(s);
-    const char *metrics[HWNAS_MOST_GOALS + 1] = {first.name};
-    size_t n_metrics = s->job.goals.devices.n > 0;
-    const int n_goals = hwnas_goals_list(goals, &s->job.goals);
-    for (int g = 0; g < n_goals; g++) {
-        size_t k = 0;
-        while (k < n_metrics && strcmp(metrics[k], goals[g]->name))
-            k++;
-        metrics[k] = goals[g]->name;
-        n_metrics += k == n_metrics;
-    }
+    const char *metrics[HWNAS_MOST_GOALS + 1];
+    const hwnas_goal estimated = estimated_goal(s);
+    size_t n_metrics = list_judged(metrics, &s->job.goals);
+    if (s->job.goals.devices.n)
+        metrics[n_metrics++] = estimated.name; /* once more, if it is judged: that does no harm */
     return hwnas_store_outlines(
         &s->trials, &s->n_trials, store,
         &(hwnas_outline_wish){

@@ -63,6 +63,9 @@ typedef struct hwnas_summary_view {
 } hwnas_summary_view;
 HWNAS_CHECKED hwnas_status hwnas_summary_load_as(hwnas_summary **out, hwnas_store *store,
                                                  const char *study, const hwnas_summary_view *view);
+/* What is judged of all trials, by number: outlines (store/outline.h). */
+HWNAS_CHECKED hwnas_status hwnas_summary_outlines(hwnas_trial **out, size_t *n, hwnas_store *store,
+                                                  const hwnas_goals *goals);
 void hwnas_summary_free(hwnas_summary *summary);
 
 /* The winner of the first front that has one; -1: none. */

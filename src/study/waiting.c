@@ -17,7 +17,7 @@ static const double PAUSE = 5, SHORTEST_PAUSE = 0.5;
 
 struct hwnas_waiting_row {
     size_t id;
-    const hwnas_trial *trial;
+    hwnas_trial *trial; /* values and what is judged; owned */
     /* With the estimates corrected; objectives are minimised. */
     double objectives[HWNAS_MAX_OBJECTIVES], best[HWNAS_MAX_OBJECTIVES];
     bool is_feasible, cannot_improve;
@@ -103,12 +103,26 @@ static bool assess(hwnas_waiting_row *row, const hwnas_waiting *waiting, const h
     return !row->cannot_improve || !hwnas_trial_cannot_improve(row->trial, goals, front);
 }
 
+static hwnas_trial *copy_judged(const hwnas_trial *trial)
+{
+    hwnas_trial *copy = hwnas_alloc(sizeof *copy);
+    *copy = *trial;
+    copy->code = copy->message = copy->detail = NULL;
+    copy->values = NULL;
+    copy->n_values = copy->value_room = 0;
+    for (size_t i = 0; i < trial->n_values; i++)
+        hwnas_trial_add(copy, &trial->values[i]);
+    return copy;
+}
+
 void hwnas_waiting_add(hwnas_waiting *waiting, size_t id, const hwnas_trial *trial,
                        const hwnas_front *front)
 {
-    hwnas_waiting_row row = {.id = id, .trial = trial};
-    if (!assess(&row, waiting, front))
+    hwnas_waiting_row row = {.id = id, .trial = copy_judged(trial)};
+    if (!assess(&row, waiting, front)) {
+        hwnas_trials_free(row.trial, 1);
         return;
+    }
     HWNAS_GROW(waiting->rows, waiting->n, waiting->capacity);
     waiting->rows[waiting->n++] = row;
 }
@@ -119,6 +133,8 @@ void hwnas_waiting_update(hwnas_waiting *waiting, const hwnas_front *front)
     for (size_t i = 0; i < waiting->n; i++)
         if (assess(&waiting->rows[i], waiting, front))
             waiting->rows[n++] = waiting->rows[i];
+        else
+            hwnas_trials_free(waiting->rows[i].trial, 1);
     waiting->n = n;
 }
 
@@ -126,10 +142,13 @@ void hwnas_waiting_tell(hwnas_waiting *waiting, size_t id, const hwnas_trial *me
 {
     size_t n = 0;
     for (size_t i = 0; i < waiting->n; i++) {
-        if (waiting->rows[i].id == id && !measured->is_unstable)
-            learn_ratio(waiting, waiting->rows[i].trial, measured);
-        else if (waiting->rows[i].id != id)
+        if (waiting->rows[i].id != id) {
             waiting->rows[n++] = waiting->rows[i];
+            continue;
+        }
+        if (!measured->is_unstable)
+            learn_ratio(waiting, waiting->rows[i].trial, measured);
+        hwnas_trials_free(waiting->rows[i].trial, 1);
     }
     waiting->n = n;
 }
@@ -147,8 +166,15 @@ bool hwnas_waiting_put_off(hwnas_waiting *waiting, size_t id, double now)
     return false;
 }
 
+void hwnas_waiting_clear(hwnas_waiting *waiting)
+{
+    while (waiting->n)
+        hwnas_trials_free(waiting->rows[--waiting->n].trial, 1);
+}
+
 void hwnas_waiting_done(hwnas_waiting *waiting)
 {
+    hwnas_waiting_clear(waiting);
     free(waiting->rows);
     *waiting = (hwnas_waiting){.goals = waiting->goals};
 }

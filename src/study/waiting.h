@@ -40,13 +40,14 @@ typedef struct hwnas_waiting {
 bool hwnas_waiting_suits(const hwnas_goals *goals);
 
 /* Adds an estimated trial, unless it is unable to improve (trial/skip.h) beside `front`, which was
- * measured. The id is the caller's; the trial is borrowed. */
+ * measured. The id is the caller's; the trial is copied. */
 void hwnas_waiting_add(hwnas_waiting *waiting, size_t id, const hwnas_trial *trial,
                        const hwnas_front *front);
 /* Removes a trial, as it was measured, or failed to be. */
 void hwnas_waiting_tell(hwnas_waiting *waiting, size_t id, const hwnas_trial *measured);
 /* After a measurement: those that are unable to improve by now go. */
 void hwnas_waiting_update(hwnas_waiting *waiting, const hwnas_front *front);
+void hwnas_waiting_clear(hwnas_waiting *waiting); /* none waits */
 void hwnas_waiting_done(hwnas_waiting *waiting);
 
 /* Measured / estimated latency, the median of the last ones; 1 while there are few. */

@@ -21,6 +21,8 @@ struct hwnas_warm_order {
     const hwnas_trial **trials;
     hwnas_arch **archs;
     hwnas_transfer *transfer;
+    size_t n_done;
+    hwnas_trial *done; /* trials of this study */
 };
 
 /* The median latency that was measured on a device of a study, in seconds; 0: none was. */
@@ -116,6 +118,7 @@ void hwnas_warm_order_close(hwnas_warm_order *order)
         hwnas_arch_free(order->archs[i]);
     free(order->archs);
     free(order->trials);
+    hwnas_trials_free(order->done, order->n_done);
     hwnas_transfer_free(order->transfer);
     hwnas_warm_study_done(&order->study);
     free(order);
@@ -134,11 +137,11 @@ int hwnas_warm_order_first(hwnas_arch *out[HWNAS_WARM_FIRST], const hwnas_warm_o
 
 /* ---- What was measured here, and what follows ---- */
 
-static const hwnas_trial *find_done(const hwnas_session *s, const char *code)
+static const hwnas_trial *find_done(const hwnas_warm_order *order, const char *code)
 {
-    for (size_t i = 0; i < s->n_done; i++)
-        if (!strcmp(s->done[i]->code, code))
-            return s->done[i];
+    for (size_t i = 0; i < order->n_done; i++)
+        if (order->done[i].is_finished && !strcmp(order->done[i].code, code))
+            return &order->done[i];
     return NULL;
 }
 
@@ -147,7 +150,7 @@ static hwnas_status fit(double *error, hwnas_warm_order *order, const hwnas_sess
     size_t rows[HWNAS_TRANSFER_MOST] = {0}, n = 0;
     double seconds[HWNAS_TRANSFER_MOST] = {0};
     for (size_t i = 0; i < order->n && n < HWNAS_TRANSFER_MOST; i++) {
-        const hwnas_trial *trial = find_done(s, order->trials[i]->code);
+        const hwnas_trial *trial = find_done(order, order->trials[i]->code);
         const double latency = trial && trial->status == HWNAS_OK && !trial->is_stopped_early
                                    ? latency_of(trial, &s->job->goals, 0)
                                    : 0;
@@ -202,7 +205,8 @@ int hwnas_warm_order_next(hwnas_arch *out[HWNAS_WARM_ROUND], double *error, hwna
 {
     hwnas_front front = {.n_objectives = s->job->goals.n_objectives};
     size_t n = 0, *rows;
-    if (fit(error, order, s) != HWNAS_OK) {
+    if (hwnas_store_trials(&order->done, &order->n_done, s->store) != HWNAS_OK ||
+        fit(error, order, s) != HWNAS_OK) {
         hwnas_error_clear();
         return 0;
     }
@@ -212,7 +216,7 @@ int hwnas_warm_order_next(hwnas_arch *out[HWNAS_WARM_ROUND], double *error, hwna
         hwnas_front_insert(&front, &measured);
     }
     for (size_t i = 0; i < order->n; i++)
-        if (!find_done(s, order->trials[i]->code))
+        if (!find_done(order, order->trials[i]->code))
             insert(&front, order, i, s);
     rows = hwnas_alloc((front.n + 1) * sizeof *rows);
     for (size_t i = 0; i < front.n; i++)

@@ -61,11 +61,18 @@ static void close_open(hwnas_session *s, hwnas_asked *open)
 
 /* ---- Events ---- */
 
-static hwnas_status take_event(worker *w, hwnas_event *event)
+static hwnas_status take_event(void *context, const hwnas_event *event)
 {
+    worker *w = context;
     hwnas_session *s = &w->s;
+    const hwnas_place place = {.file = w->job->study};
     hwnas_asked *open = find_open(s, event->trial.number);
     hwnas_arch *walked = NULL;
+    if (event->kind != HWNAS_EVENT_ASKED && event->kind != HWNAS_EVENT_FINISHED)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                     "the study is damaged: while it was shared, a trial was "
+                                     "written anew"),
+                          "take a copy of it if there is one");
     if (event->kind == HWNAS_EVENT_ASKED && open)
         return HWNAS_OK; /* our own */
     TRY(hwnas_arch_parse(&walked, s->setup.walked, event->trial.code));
@@ -74,12 +81,9 @@ static hwnas_status take_event(worker *w, hwnas_event *event)
         hwnas_session_note(s, event->trial.number, walked);
         hwnas_session_add_open(s, event->trial.number, event->trial.rung, walked);
     } else {
-        hwnas_trial *trial = hwnas_alloc(sizeof *trial);
-        *trial = event->trial;
-        event->trial = (hwnas_trial){0};
         if (open)
             close_open(s, open);
-        status = hwnas_session_absorb(s, trial, walked);
+        status = hwnas_session_absorb(s, &event->trial, walked);
     }
     hwnas_arch_free(walked);
     return status;
@@ -87,14 +91,7 @@ static hwnas_status take_event(worker *w, hwnas_event *event)
 
 static hwnas_status read_events(worker *w)
 {
-    hwnas_event *events = NULL;
-    size_t n = 0;
-    hwnas_status status = HWNAS_OK;
-    TRY(hwnas_store_events_after(&events, &n, &w->position, w->s.store));
-    for (size_t i = 0; i < n && status == HWNAS_OK; i++)
-        status = take_event(w, &events[i]);
-    hwnas_events_free(events, n);
-    return status;
+    return hwnas_store_walk(&w->position, w->s.store, take_event, w);
 }
 
 /* ---- Asking ---- */
@@ -273,7 +270,7 @@ static hwnas_status run_session(hwnas_summary **out, worker *w)
     TRY(work(w));
     if (w->end && !hwnas_session_should_stop(&w->s))
         TRY(hwnas_store_set(w->s.store, "ended", w->end));
-    TRY(hwnas_summary_load(out, w->s.store, w->job->study));
+    TRY(hwnas_session_summarize(out, &w->s));
     (*out)->is_interrupted = hwnas_session_should_stop(&w->s);
     return HWNAS_OK;
 }

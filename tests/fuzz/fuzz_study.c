@@ -23,22 +23,28 @@ static hwnas_status tell(hwnas_store *store, const char *path)
     return HWNAS_OK;
 }
 
+static hwnas_status take_event(void *context, const hwnas_event *event)
+{
+    (void)context;
+    FUZZ_CHECK(event->kind == HWNAS_EVENT_PUT_OFF || event->trial.code);
+    return HWNAS_OK;
+}
+
 static hwnas_status go_on(hwnas_store *store)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_latency_file *file = NULL;
     hwnas_latency_table *table = hwnas_latency_table_new();
-    hwnas_event *events = NULL;
     hwnas_trial trial = {.number = 1000000, .status = HWNAS_OK, .seconds = 1};
-    size_t n = 0;
-    TRY_OUT(hwnas_store_history(&events, &n, store));
+    int64_t position = 0;
+    TRY_OUT(hwnas_store_walk(&position, store, take_event, NULL));
+    TRY_OUT(hwnas_store_pack(store));
     TRY_OUT(hwnas_latency_of_study(&file, store));
     TRY_OUT(hwnas_latency_replay(table, file, "machine"));
     TRY_OUT(hwnas_store_set(store, "note", "fuzz"));
     TRY_OUT(hwnas_store_start(store, trial.number, "k=3", "0123456789abcdef0123456789abcdef", 0));
     TRY_OUT(hwnas_store_finish(store, &trial));
 out:
-    hwnas_events_free(events, n);
     hwnas_latency_close(file);
     hwnas_latency_table_free(table);
     return status;

@@ -165,6 +165,37 @@ static void full_trial(void **state)
     hwnas_store_close(store);
 }
 
+/* Events as they were given, each with a copy of its trial. */
+typedef struct events {
+    size_t n, room;
+    hwnas_event *rows;
+} events;
+
+static hwnas_status collect(void *context, const hwnas_event *event)
+{
+    events *e = context;
+    HWNAS_GROW(e->rows, e->n, e->room);
+    hwnas_event *to = &e->rows[e->n++];
+    *to = *event;
+    if (event->trial.code)
+        hwnas_trial_copy(&to->trial, &event->trial);
+    return HWNAS_OK;
+}
+
+static void free_events(events *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        hwnas_trial_done(&e->rows[i].trial);
+    free(e->rows);
+}
+
+static events walk(hwnas_store *store, int64_t position)
+{
+    events found = {0};
+    assert_int_equal(hwnas_store_walk(&position, store, collect, &found), HWNAS_OK);
+    return found;
+}
+
 /* The history has a trial as it was each time that it was told. */
 static void history_has_what_was_written_anew(void **state)
 {
@@ -189,25 +220,126 @@ static void history_has_what_was_written_anew(void **state)
         size_t n_values;
     } wanted[] = {{HWNAS_EVENT_FINISHED, 0, 2}, {HWNAS_EVENT_FINISHED, 1, 2},
                   {HWNAS_EVENT_FINISHED, 2, 2}, {HWNAS_EVENT_PUT_OFF, 1, 0},
-                  {HWNAS_EVENT_REVISED, 1, 1},  {HWNAS_EVENT_FINISHED, 3, 2},
-                  {HWNAS_EVENT_RUNNING, 4, 0}};
+                  {HWNAS_EVENT_REVISED, 1, 1},  {HWNAS_EVENT_FINISHED, 3, 2}};
     store = open_ok(HWNAS_STORE_READ);
-    hwnas_event *events;
-    size_t n;
-    assert_int_equal(hwnas_store_history(&events, &n, store), HWNAS_OK);
-    assert_int_equal(n, sizeof wanted / sizeof *wanted);
-    for (size_t i = 0; i < n; i++) {
-        assert_int_equal(events[i].kind, wanted[i].kind);
-        assert_int_equal(events[i].trial.number, wanted[i].number);
-        assert_int_equal(events[i].trial.n_values, wanted[i].n_values);
+    events found = walk(store, 0);
+    assert_int_equal(found.n, sizeof wanted / sizeof *wanted);
+    for (size_t i = 0; i < found.n; i++) {
+        assert_int_equal(found.rows[i].kind, wanted[i].kind);
+        assert_int_equal(found.rows[i].trial.number, wanted[i].number);
+        assert_int_equal(found.rows[i].trial.n_values, wanted[i].n_values);
     }
-    assert_string_equal(events[1].trial.detail, "{\"samples\": 12}");
-    assert_string_equal(events[1].trial.code, "code-1");
-    assert_true(events[1].trial.is_finished && events[1].trial.order == 1);
-    assert_null(events[4].trial.detail);
-    assert_int_equal(events[4].trial.values[0].source, HWNAS_MEASURED);
-    assert_true(!events[6].trial.is_finished && events[6].trial.rung == 1);
-    hwnas_events_free(events, n);
+    assert_string_equal(found.rows[1].trial.detail, "{\"samples\": 12}");
+    assert_string_equal(found.rows[1].trial.code, "code-1");
+    assert_true(found.rows[1].trial.is_finished && found.rows[1].trial.order == 1);
+    assert_null(found.rows[4].trial.detail);
+    assert_int_equal(found.rows[4].trial.values[0].source, HWNAS_MEASURED);
+    free_events(&found);
+    found = walk(store, 4); /* those behind the fourth */
+    assert_int_equal(found.n, 2);
+    assert_int_equal(found.rows[0].kind, HWNAS_EVENT_REVISED);
+    free_events(&found);
+    hwnas_trial *running;
+    size_t n;
+    assert_int_equal(hwnas_store_running(&running, &n, store), HWNAS_OK);
+    assert_int_equal(n, 1);
+    assert_true(running->number == 4 && running->rung == 1 && !running->is_finished);
+    assert_string_equal(running->code, "x");
+    hwnas_trials_free(running, n);
+    hwnas_store_close(store);
+}
+
+static bool same_end(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* All but what packs leave out. */
+static void assert_same_event(const hwnas_event *a, const hwnas_event *b)
+{
+    const hwnas_trial *x = &a->trial, *y = &b->trial;
+    assert_int_equal(a->kind, b->kind);
+    assert_true(x->number == y->number && x->rung == y->rung && x->order == y->order);
+    assert_true(x->is_finished == y->is_finished && x->status == y->status);
+    assert_true(x->is_unstable == y->is_unstable && x->is_stopped_early == y->is_stopped_early);
+    assert_true(same_end(x->violation, y->violation));
+    assert_true(a->run_seconds == b->run_seconds && same_end(a->estimate, b->estimate));
+    assert_string_equal(x->code ? x->code : "", y->code ? y->code : "");
+    assert_string_equal(x->digest, y->digest);
+    assert_string_equal(x->message ? x->message : "", y->message ? y->message : "");
+    assert_int_equal(x->n_values, y->n_values);
+    for (size_t i = 0; i < x->n_values; i++) {
+        const hwnas_value_row *v = &x->values[i], *w = &y->values[i];
+        assert_string_equal(v->metric, w->metric);
+        assert_string_equal(v->unit, w->unit);
+        assert_true(v->source == w->source && v->value == w->value);
+        assert_true(same_end(v->low, w->low) && same_end(v->high, w->high));
+    }
+}
+
+/* A history that is long enough to be packed says the same as its rows; so does one whose packs
+ * were lost, and one that has a gap, until they are made again. */
+static void packed_history_says_the_same(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    for (uint64_t i = 0; i < 1400; i++) {
+        hwnas_trial trial = finished(i);
+        char code[32], *detail = NULL;
+        snprintf(code, sizeof code, "code-%d", (int)i);
+        assert_int_equal(
+            hwnas_store_start(store, i, code, "0123456789abcdef0123456789abcdef", (int)(i % 3)),
+            HWNAS_OK);
+        if (i % 2)
+            assert_int_equal(hwnas_store_note(store, i, HWNAS_EVENT_ASKED), HWNAS_OK);
+        trial.is_unstable = i % 5 == 0;
+        trial.is_stopped_early = i % 7 == 0;
+        trial.violation = i % 11 ? 0 : INFINITY;
+        if (i % 3 == 0)
+            detail = "{\"run_seconds\": 0.25, \"estimate\": 0.125}";
+        trial.detail = detail;
+        if (i % 13 == 0) {
+            trial.status = HWNAS_E_TIMEOUT;
+            trial.message = "too slow \xc3\xa4";
+            trial.n_values = 0;
+        }
+        assert_int_equal(hwnas_store_finish(store, &trial), HWNAS_OK);
+        if (i % 17 == 0) {
+            assert_int_equal(hwnas_store_note(store, i, HWNAS_EVENT_PUT_OFF), HWNAS_OK);
+            trial.violation = 0.5;
+            assert_int_equal(hwnas_store_revise(store, &trial), HWNAS_OK);
+        }
+    }
+    assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
+    events packed = walk(store, 0);
+    assert_null(packed.rows[0].trial.detail); /* of the first pack */
+    hwnas_database *db = hwnas_store_database(store);
+    for (int lost = 0; lost < 2; lost++) {
+        assert_true(db->ops->exec(db, lost ? "DELETE FROM packed"
+                                           : "DELETE FROM packed WHERE position = 1024"));
+        events rows = walk(store, 0);
+        assert_int_equal(rows.n, packed.n);
+        assert_non_null(rows.rows[0].trial.detail);
+        for (size_t i = 0; i < rows.n; i++)
+            assert_same_event(&rows.rows[i], &packed.rows[i]);
+        free_events(&rows);
+    }
+    assert_int_equal(hwnas_store_pack(store), HWNAS_OK);
+    events again = walk(store, 0);
+    assert_int_equal(again.n, packed.n);
+    assert_null(again.rows[0].trial.detail);
+    for (size_t i = 0; i < again.n; i++)
+        assert_same_event(&again.rows[i], &packed.rows[i]);
+    free_events(&again);
+    assert_true(db->ops->exec(db, "UPDATE packed SET events = (SELECT events FROM packed WHERE"
+                                  " position = 2048) WHERE position = 1024"));
+    int64_t position = 0;
+    events broken = {0};
+    assert_int_equal(hwnas_store_walk(&position, store, collect, &broken), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "the study is damaged"));
+    free_events(&broken);
+    free_events(&packed);
     hwnas_store_close(store);
 }
 
@@ -436,11 +568,11 @@ static void values_are_exact(void **state)
     hwnas_store_close(store);
 }
 
-static void see(void *context, size_t index, const char *detail)
+static void see(void *context, size_t index, double run_seconds, double estimate)
 {
     size_t *n_seen = context;
-    assert_true(index < 8);
-    assert_string_equal(detail, "{\"samples\": 12}");
+    assert_int_equal(index, 0);
+    assert_true(run_seconds == 0.5 && estimate == 0.25);
     ++*n_seen;
 }
 
@@ -467,6 +599,8 @@ static void outlines_are_of_the_same_trials(void **state)
         hwnas_trial trial = finished(i);
         trial.violation = 0.5 * (double)i;
         trial.is_unstable = i == 1;
+        if (i == 0)
+            trial.detail = (char *)"{\"run_seconds\": 0.5, \"estimate\": 0.25}";
         if (i == 2)
             trial.values[0].source = HWNAS_ESTIMATED;
         if (i == 3)
@@ -478,7 +612,7 @@ static void outlines_are_of_the_same_trials(void **state)
     store = open_ok(HWNAS_STORE_READ);
     hwnas_trial *whole;
     size_t n, n_whole;
-    hwnas_trial *outlines = outlines_of(&n, store, 3);
+    hwnas_trial *outlines = outlines_of(&n, store, 1);
     assert_int_equal(hwnas_store_trials(&whole, &n_whole, store), HWNAS_OK);
     assert_int_equal(n, n_whole);
     for (size_t i = 0; i < n; i++) {
@@ -520,12 +654,12 @@ static void reading_is_of_one_moment(void **state)
     assert_int_equal(hwnas_store_count(&all, &done, reader), HWNAS_OK);
     assert_int_equal(hwnas_store_start(store, 3, "c", "d", 0), HWNAS_OK);
     assert_int_equal(hwnas_store_finish(store, &later), HWNAS_OK);
-    hwnas_trials_free(outlines_of(&n, reader, 3), 3);
+    hwnas_trials_free(outlines_of(&n, reader, 0), 3);
     assert_int_equal(n, 3);
     assert_int_equal(hwnas_store_count(&all, &done, reader), HWNAS_OK);
     assert_int_equal(done, 3);
     assert_int_equal(hwnas_store_end(reader, HWNAS_OK), HWNAS_OK);
-    trials = outlines_of(&n, reader, 4);
+    trials = outlines_of(&n, reader, 0);
     assert_int_equal(n, 4);
     hwnas_trials_free(trials, n);
     hwnas_store_close(reader);
@@ -648,6 +782,7 @@ int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
         CASE(full_trial),
         CASE(trials_are_revised),
         CASE(history_has_what_was_written_anew),
+        CASE(packed_history_says_the_same),
         CASE(transactions_are_whole),
         CASE(wrong_order_of_calls),
         CASE(failed_finish_changes_nothing),

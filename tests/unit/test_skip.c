@@ -303,6 +303,8 @@ static void begin_session(hwnas_session *s, const hwnas_job *job)
                          .front = {.n_objectives = 2},
                          .steady = {.n_objectives = 2},
                          .waiting = {.goals = &job->goals},
+                         .scores = {.n_objectives = 2},
+                         .winner_id = -1,
                          .setup = {.strategy = &strategy}};
     snprintf(path, sizeof path, "test_spare-%d.db", (int)getpid());
     assert_int_equal(hwnas_store_open(&s->store, path, HWNAS_STORE_CREATE), HWNAS_OK);
@@ -327,6 +329,7 @@ static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, do
     add(trial, "latency.p50", HWNAS_MEASURED, latency, 0.99 * latency, 1.01 * latency);
     trial->violation = hwnas_trial_violation(trial, &s->job->goals, true);
     assert_int_equal(hwnas_session_absorb(s, trial, arch), HWNAS_OK);
+    hwnas_trials_free(trial, 1);
 }
 
 /* A disturbed measurement is no reason to cut another one short or to leave it out. */
@@ -372,6 +375,7 @@ static void the_closest_is_measured(void **state)
     *trial = estimated(90, 11e-3, 13e-3);
     trial->violation = hwnas_trial_violation(trial, &job->goals, false);
     assert_int_equal(hwnas_session_absorb(&s, trial, arch), HWNAS_OK);
+    hwnas_trials_free(trial, 1);
     absorb(&s, arch, 90, 15e-3, "{}");
     assert_true(hwnas_session_find_closest(&id, &s));
     assert_int_equal(id, 1);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -121,6 +122,13 @@ static void other_versions(void **state)
     expect_not_ours("no such table");
 }
 
+static hwnas_status pass_over(void *context, const hwnas_event *event)
+{
+    (void)context;
+    (void)event;
+    return HWNAS_OK;
+}
+
 /* What a history says must fit the trials. */
 static void broken_history(void **state)
 {
@@ -137,15 +145,14 @@ static void broken_history(void **state)
         "UPDATE trial SET number = 1000000000000 WHERE number = 2",
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        hwnas_event *events;
-        size_t n;
+        int64_t position = 0;
         hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
         for (uint64_t trial = 0; trial < 3; trial++)
             add_trial(store, trial);
         hwnas_store_close(store);
         change_with_sqlite(changes[i]);
         store = open_ok(HWNAS_STORE_READ);
-        hwnas_status status = hwnas_store_history(&events, &n, store);
+        hwnas_status status = hwnas_store_walk(&position, store, pass_over, NULL);
         assert_int_equal(status, HWNAS_E_INPUT);
         assert_non_null(strstr(hwnas_last_error()->message, "the study is damaged"));
         hwnas_store_close(store);
@@ -239,6 +246,67 @@ static void damaged(void **state)
     hwnas_store_close(store);
 }
 
+/* The first page of a table. */
+static long root_of(const char *table)
+{
+    sqlite3 *db;
+    sqlite3_stmt *stmt;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_master WHERE name = ?", -1,
+                                        &stmt, NULL),
+                     SQLITE_OK);
+    sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    const long page = sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return page;
+}
+
+static void change_byte(long at, char from[1], char to)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, SEEK_SET), 0);
+    assert_int_equal(fread(from, 1, 1, file), 1);
+    assert_int_equal(fseek(file, at, SEEK_SET), 0);
+    assert_int_equal(fputc(to, file), to);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A study too large to be looked through when it is opened is found to be damaged when it is read.
+ */
+static void large_and_damaged(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {"trial", "event", "packed"};
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    for (uint64_t i = 0; i < 1100; i++)
+        add_trial(store, i);
+    assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
+    hwnas_store_close(store);
+    change_with_sqlite("INSERT INTO fact VALUES ('large', hex(zeroblob(33000000)))");
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const long at = 4096 * (root_of(tables[i]) - 1);
+        int64_t position = 0;
+        char kept;
+        change_byte(at, &kept, 77);
+        hwnas_status status = hwnas_store_open(&store, path, HWNAS_STORE_READ);
+        if (status == HWNAS_OK) {
+            status = hwnas_store_walk(&position, store, pass_over, NULL);
+            hwnas_store_close(store);
+        }
+        assert_int_equal(status, HWNAS_E_INPUT);
+        assert_non_null(strstr(hwnas_last_error()->message, "damaged"));
+        change_byte(at, &(char){0}, kept);
+        position = 0;
+        store = open_ok(HWNAS_STORE_READ);
+        assert_int_equal(hwnas_store_walk(&position, store, pass_over, NULL), HWNAS_OK);
+        hwnas_store_close(store);
+    }
+}
+
 /* Runs `check` in a child that is not root, whom permissions do not stop. */
 static void as_nobody(int (*check)(void))
 {
@@ -322,17 +390,10 @@ static void failed_create_leaves_nothing(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CASE(missing_or_existing),
-        CASE(not_a_file),
-        CASE(not_a_study),
-        CASE(database_of_another_program),
-        CASE(other_versions),
-        CASE(broken_history),
-        CASE(triggers_do_not_run),
-        CASE(truncated),
-        CASE(damaged),
-        CASE(unwritable),
-        CASE(failed_create_leaves_nothing),
+        CASE(missing_or_existing),         CASE(not_a_file),     CASE(not_a_study),
+        CASE(database_of_another_program), CASE(other_versions), CASE(broken_history),
+        CASE(triggers_do_not_run),         CASE(truncated),      CASE(damaged),
+        CASE(large_and_damaged),           CASE(unwritable),     CASE(failed_create_leaves_nothing),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
