@@ -196,6 +196,30 @@ static void forget(nsga2 *search, uint64_t trial)
         }
 }
 
+static bool is_known(const nsga2 *search, const hwnas_score *score)
+{
+    for (int k = 0; k < search->config.n_objectives; k++)
+        if (!isfinite(score->objectives[k]))
+            return false;
+    return true;
+}
+
+/* Whether a newcomer would leave a full population at once, and all others as they are: whoever a
+ * member of the last front dominates is alone behind it. Most trials of a long search are such. */
+static bool is_hopeless(const nsga2 *search, const member *newcomer)
+{
+    int last = 0;
+    if (search->n < (size_t)search->config.population || !is_known(search, &newcomer->score))
+        return false;
+    for (size_t i = 0; i < search->n; i++)
+        last = search->members[i].rank > last ? search->members[i].rank : last;
+    for (size_t i = 0; i < search->n; i++)
+        if (search->members[i].rank == last && is_known(search, &search->members[i].score) &&
+            dominates(search, &search->members[i], newcomer))
+            return true;
+    return false;
+}
+
 static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,
                          const hwnas_score *score)
 {
@@ -206,8 +230,11 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
         return HWNAS_OK;
     for (int k = 0; k < search->config.n_objectives; k++)
         assert(isfinite(score->objectives[k]) || score->violation > 0);
-    search->members[search->n++] =
-        (member){.arch = hwnas_arch_copy(arch), .score = *score, .trial = trial};
+    const member newcomer = {.score = *score, .trial = trial};
+    if (is_hopeless(search, &newcomer))
+        return HWNAS_OK;
+    search->members[search->n] = newcomer;
+    search->members[search->n++].arch = hwnas_arch_copy(arch);
     rank_members(search);
     if (search->n > (size_t)search->config.population) {
         remove_worst(search);
