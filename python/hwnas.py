@@ -146,7 +146,7 @@ _ERRORS: List[Tuple[str, Type[Error]]] = [
 _PRECISIONS = ["f32", "tf32", "bf16", "f16", "s8", "w8", "w4"]  # as hwnas_precision
 _MIXINGS = {"mixed": 1 << 1, "mixed-bf16": 1 << 2}  # bits, as hwnas_mixing
 _OPTIMIZERS = ["no_training", "sgd", "adamw"]  # as hwnas_optimizer
-_FORMATS = ["text", "json", "csv", "dot", "jsonl"]  # as hwnas_format
+_FORMATS = ["text", "json", "csv", "dot", "jsonl", "markdown"]  # as hwnas_format
 _LOG_LEVELS = ["warning", "info", "debug", "note"]  # as hwnas_log_level
 _FILL = _ALL = -1  # HWNAS_STREAMS_FILL, HWNAS_THREADS_ALL
 

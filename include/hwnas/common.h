@@ -122,8 +122,9 @@ typedef enum hwnas_format {
     HWNAS_TEXT, /* tables and sentences, harmless to a terminal */
     HWNAS_JSON, /* one object (docs/json.md) */
     HWNAS_CSV,
-    HWNAS_DOT,   /* a picture, in the language of Graphviz */
-    HWNAS_JSONL, /* one object in each line, for what has many rows (docs/json.md) */
+    HWNAS_DOT,      /* a picture, in the language of Graphviz */
+    HWNAS_JSONL,    /* one object in each line, for what has many rows (docs/json.md) */
+    HWNAS_MARKDOWN, /* tables of GitHub's, in which no name is markup */
     HWNAS_N_FORMATS
 } hwnas_format;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/profile_report.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/file.h"
@@ -17,9 +18,6 @@
 #include "profile/training_cost.h"
 #include "report/baseline_text.h"
 #include "report/compare_text.h"
-#include "report/layer_table.h"
-#include "report/profile_text.h"
-#include "report/training_costs_text.h"
 
 /* ---- Options ---- */
 
@@ -197,38 +195,6 @@ static void note_crowd(const hwnas_sweep *sweep)
 
 /* ---- Profiles ---- */
 
-static void profile_text(hwnas_str *out, const void *found)
-{
-    hwnas_profile_text(out, found);
-    hwnas_training_costs_text(out, found);
-    hwnas_layers_text(out, found);
-}
-
-static void profile_csv(hwnas_str *out, const void *found)
-{
-    hwnas_profile_csv(out, found);
-}
-
-static void layers_csv(hwnas_str *out, const void *found)
-{
-    hwnas_layers_csv(out, found);
-}
-
-static json_t *profile_json(const void *found)
-{
-    return hwnas_profile_json(found);
-}
-
-static void profile_free(void *found)
-{
-    hwnas_profile_free(found);
-}
-
-static const hwnas_report_kind report_of_profile = {
-    .text = profile_text, .json = profile_json, .csv = profile_csv, .free = profile_free};
-static const hwnas_report_kind report_of_layers = {
-    .text = profile_text, .json = profile_json, .csv = layers_csv, .free = profile_free};
-
 /* What the sweep came to, with the rows that there are. */
 static hwnas_status conclude_profile(hwnas_profile *profile, hwnas_status swept, const char *save,
                                      const hwnas_training_plan *plan, const hwnas_prices *prices)
@@ -273,8 +239,7 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
     status =
         conclude_profile(profile, hwnas_sweep_run(profile, &sweep), options.save, &plan, prices);
     if (profile->n_rows) {
-        report =
-            hwnas_report_new(options.with_layers ? &report_of_layers : &report_of_profile, profile);
+        report = hwnas_report_of_profile(profile, options.with_layers);
         hwnas_report_end(report, status);
         profile = NULL;
         status = HWNAS_OK;
@@ -308,6 +273,11 @@ static void comparison_text(hwnas_str *out, const void *found)
 static void comparison_csv(hwnas_str *out, const void *found)
 {
     hwnas_comparison_csv(out, comparison_of(found));
+}
+
+static void comparison_markdown(hwnas_str *out, const void *found)
+{
+    hwnas_comparison_markdown(out, comparison_of(found));
 }
 
 static json_t *comparison_json(const void *found)
@@ -396,6 +366,7 @@ hwnas_status hwnas_compare(hwnas_report **out, const hwnas_compare_options *give
     static const hwnas_report_kind kind = {.text = comparison_text,
                                            .json = comparison_json,
                                            .csv = comparison_csv,
+                                           .markdown = comparison_markdown,
                                            .free = comparison_free};
     IN_C_LOCALE;
     hwnas_status status = HWNAS_OK;

@@ -150,12 +150,15 @@ static hwnas_status dump(char **out, json_t *json, size_t flags)
 hwnas_status hwnas_report_write(char **out, const hwnas_report *report, hwnas_format format)
 {
     IN_C_LOCALE;
-    static const char *const names[HWNAS_N_FORMATS] = {"text", "JSON", "CSV", "DOT", "JSON lines"};
+    static const char *const names[HWNAS_N_FORMATS] = {"text", "JSON",       "CSV",
+                                                       "DOT",  "JSON lines", "Markdown"};
     const hwnas_report_kind *kind = report->kind;
-    void (*const write[HWNAS_N_FORMATS])(hwnas_str *, const void *) = {[HWNAS_TEXT] = kind->text,
-                                                                       [HWNAS_CSV] = kind->csv,
-                                                                       [HWNAS_DOT] = kind->dot,
-                                                                       [HWNAS_JSONL] = kind->jsonl};
+    void (*const write[HWNAS_N_FORMATS])(hwnas_str *,
+                                         const void *) = {[HWNAS_TEXT] = kind->text,
+                                                          [HWNAS_CSV] = kind->csv,
+                                                          [HWNAS_DOT] = kind->dot,
+                                                          [HWNAS_JSONL] = kind->jsonl,
+                                                          [HWNAS_MARKDOWN] = kind->markdown};
     if (format == HWNAS_JSON && kind->json)
         return dump(out, hwnas_report_json(report), JSON_INDENT(2));
     if ((unsigned)format >= HWNAS_N_FORMATS || !write[format])

@@ -81,6 +81,9 @@ HWNAS_CHECKED hwnas_status hwnas_options_parse(const hwnas_usage *usage,
 /* All that is printed goes through these, so that no name and no message of others has power over
  * a terminal (hwnas_clean()); lines and tabs stay. */
 void hwnas_say(FILE *to, const char *format, ...) HWNAS_PRINTF(2, 3);
+/* What a report of rows is printed in; HWNAS_E_USAGE for two of them. */
+HWNAS_CHECKED hwnas_status hwnas_table_format(hwnas_format *out, bool as_json, bool as_csv,
+                                              bool as_markdown);
 /* Prints a report to standard output, and what else is to be known to standard error; frees it.
  * Fails as the report concludes; a full disk or closed pipe is HWNAS_E_IO, and the
  * latter ends the program without a message. */

@@ -90,10 +90,11 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     hwnas_recorded_profile recorded[MAX_PROFILES];
     hwnas_sweep_lists lists = {.max_error = HWNAS_NO_MAX_ERROR};
     hwnas_report *report;
+    hwnas_format format;
     char *profiles = NULL;
     const char *target = NULL, *load = NULL, *percentile = NULL;
     hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
-    bool as_json = false, as_csv = false, done;
+    bool as_json = false, as_csv = false, as_markdown = false, done;
     int n;
     models.interval = 0.01;
     models.seconds = 1;
@@ -146,20 +147,21 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
          "with --baseline: slower by this share is no change (0.05)"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_csv, NULL, "comma-separated values"},
+        {"markdown", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_markdown, NULL,
+         "tables of Markdown, with the winners"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)
         return HWNAS_OK;
     TRY(read_question(&compare, target, load, percentile));
     TRY(read_training(&models, &compare, &training, lists.streams));
-    if (baseline.recorded &&
-        (profiles || compare.prices || models.save || as_csv || lists.devices || training.trains))
+    if (baseline.recorded && (profiles || compare.prices || models.save || as_csv || as_markdown ||
+                              lists.devices || training.trains))
         return hwnas_fail(
             HWNAS_E_USAGE, NULL,
             "--baseline measures what its file holds: it goes with models, --tolerance, "
             "--interval, --seconds and --json only");
-    if (as_json && as_csv)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
+    TRY(hwnas_table_format(&format, as_json, as_csv, as_markdown));
     if (models.interval <= 0 || models.seconds <= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
     models.models = lists.models;
@@ -174,5 +176,5 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     compare.recorded = recorded;
     TRY(hwnas_sweep_read(&models, &lists));
     TRY(hwnas_compare(&report, &compare));
-    return hwnas_print_report(report, as_json ? HWNAS_JSON : as_csv ? HWNAS_CSV : HWNAS_TEXT);
+    return hwnas_print_report(report, format);
 }

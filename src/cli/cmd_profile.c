@@ -19,8 +19,9 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     hwnas_profile_options profile = HWNAS_PROFILE_OPTIONS_INIT;
     hwnas_sweep_lists lists = {.max_error = HWNAS_NO_MAX_ERROR};
     hwnas_report *report;
+    hwnas_format format;
     hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
-    bool as_json = false, as_csv = false, done;
+    bool as_json = false, as_csv = false, as_markdown = false, done;
     long runs = 30;
     int n;
     profile.interval = 0.01;
@@ -71,6 +72,8 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "compare each result with a reference first; a wrong one gets no time"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_csv, NULL, "comma-separated values"},
+        {"markdown", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_markdown, NULL,
+         "the rows as a table of Markdown"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)
@@ -83,13 +86,16 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--interval and --seconds must be more than 0");
     if (runs < 1 || runs > INT_MAX)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--runs must be 1 or more");
-    if (as_json && as_csv)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--json and --csv exclude each other");
+    TRY(hwnas_table_format(&format, as_json, as_csv, as_markdown));
+    if (as_markdown && profile.with_layers)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_USAGE, NULL, "--markdown is of the rows, without layers"),
+            "--csv and --json have the layers");
     TRY(hwnas_sweep_read(&profile, &lists));
     profile.models = lists.models;
     profile.n_models = (size_t)n;
     profile.min_runs = (int)runs;
     profile.cancel = hwnas_stop_on_signals();
     TRY(hwnas_models_profile(&report, &profile));
-    return hwnas_print_report(report, as_json ? HWNAS_JSON : as_csv ? HWNAS_CSV : HWNAS_TEXT);
+    return hwnas_print_report(report, format);
 }

@@ -115,6 +115,15 @@ static hwnas_status store(const hwnas_option *o, const char *text)
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_table_format(hwnas_format *out, bool as_json, bool as_csv, bool as_markdown)
+{
+    if (as_json + as_csv + as_markdown > 1)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "%s and %s exclude each other",
+                          as_json ? "--json" : "--csv", as_csv && as_json ? "--csv" : "--markdown");
+    *out = as_json ? HWNAS_JSON : as_csv ? HWNAS_CSV : as_markdown ? HWNAS_MARKDOWN : HWNAS_TEXT;
+    return HWNAS_OK;
+}
+
 static hwnas_status unknown(const hwnas_usage *usage, const hwnas_option *options,
                             const char *given)
 {

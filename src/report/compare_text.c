@@ -307,14 +307,19 @@ static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_a
         hwnas_slow_code_line(out, answer->winner->row);
 }
 
+static void fill_table(hwnas_grid *grid, const hwnas_comparison *c, const hwnas_answer *answer)
+{
+    put_headings(grid, c, answer);
+    for (size_t i = 0; i < answer->n; i++)
+        put_choice(grid, c, answer, &c->choices[answer->first + i]);
+}
+
 static void add_answer(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)
 {
     hwnas_grid grid = {0};
     hwnas_str_addf(out, "\n%s%s%s\n\n", answer->model, answer->arch ? " " : "",
                    answer->arch ? answer->arch : "");
-    put_headings(&grid, c, answer);
-    for (size_t i = 0; i < answer->n; i++)
-        put_choice(&grid, c, answer, &c->choices[answer->first + i]);
+    fill_table(&grid, c, answer);
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     if (answer->n_good)
@@ -346,4 +351,53 @@ void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *c)
     if (has_narrow)
         hwnas_str_add(out, "other precisions than f32 may cost accuracy: that is not compared "
                            "here\n");
+}
+
+/* ---- Markdown ---- */
+
+/* Each line of a verdict is an item of a list, without the margin. */
+static void add_items(hwnas_str *out, const char *text)
+{
+    while (*text) {
+        const size_t n = strcspn(text, "\n"), margin = strspn(text, " ");
+        if (n > margin) {
+            char *line = hwnas_printf("%.*s", (int)(n - margin), text + margin);
+            hwnas_str_add(out, "- ");
+            hwnas_markdown_text(out, line);
+            hwnas_str_add(out, "\n");
+            free(line);
+        }
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void add_answer_markdown(hwnas_str *out, const hwnas_comparison *c,
+                                const hwnas_answer *answer)
+{
+    hwnas_grid grid = {0};
+    hwnas_str verdict = {0};
+    hwnas_str_add(out, out->n ? "\n## " : "## ");
+    hwnas_markdown_text(out, answer->model);
+    hwnas_str_add(out, answer->arch ? " " : "");
+    hwnas_markdown_text(out, answer->arch ? answer->arch : "");
+    hwnas_str_add(out, "\n\n");
+    if (c->query.training)
+        hwnas_training_comparison_fill(&grid, c, answer);
+    else
+        fill_table(&grid, c, answer);
+    hwnas_grid_markdown(out, &grid);
+    hwnas_grid_done(&grid);
+    hwnas_str_add(out, "\n");
+    if (c->query.training)
+        hwnas_training_comparison_verdict(&verdict, c, answer);
+    else
+        add_verdict(&verdict, c, answer);
+    add_items(out, verdict.s ? verdict.s : "");
+    hwnas_str_done(&verdict);
+}
+
+void hwnas_comparison_markdown(hwnas_str *out, const hwnas_comparison *c)
+{
+    for (size_t i = 0; i < c->n_answers; i++)
+        add_answer_markdown(out, c, &c->answers[i]);
 }

@@ -16,6 +16,13 @@ void hwnas_choice_begin_row(hwnas_grid *grid, const hwnas_answer *answer,
 /* That of training steps; hwnas_comparison_text() is of either. */
 void hwnas_training_comparison_text(hwnas_str *out, const hwnas_comparison *comparison);
 void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *comparison);
+/* The table of one network, and what follows from it. */
+void hwnas_training_comparison_fill(hwnas_grid *grid, const hwnas_comparison *comparison,
+                                    const hwnas_answer *answer);
+void hwnas_training_comparison_verdict(hwnas_str *out, const hwnas_comparison *comparison,
+                                       const hwnas_answer *answer);
+/* Of either: a table for each network, and its verdict. */
+void hwnas_comparison_markdown(hwnas_str *out, const hwnas_comparison *comparison);
 void hwnas_comparison_csv(hwnas_str *out, const hwnas_comparison *comparison);
 json_t *hwnas_comparison_json(const hwnas_comparison *comparison); /* a new reference */
 

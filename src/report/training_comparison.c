@@ -90,7 +90,8 @@ static void add_cost(hwnas_str *out, const hwnas_comparison *c, const hwnas_devi
                        c->prices->currency);
 }
 
-static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)
+void hwnas_training_comparison_verdict(hwnas_str *out, const hwnas_comparison *c,
+                                       const hwnas_answer *answer)
 {
     if (!answer->winner) {
         hwnas_str_add(out, "\nwinner     none: no setting trains it\n");
@@ -114,6 +115,14 @@ static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_a
         hwnas_str_addf(out, "!          %s\n", answer->doubt);
 }
 
+void hwnas_training_comparison_fill(hwnas_grid *grid, const hwnas_comparison *c,
+                                    const hwnas_answer *answer)
+{
+    put_headings(grid, c);
+    for (size_t k = 0; k < answer->n; k++)
+        put_choice(grid, c, answer, &c->choices[answer->first + k]);
+}
+
 void hwnas_training_comparison_text(hwnas_str *out, const hwnas_comparison *c)
 {
     bool has_doubt = false;
@@ -125,12 +134,10 @@ void hwnas_training_comparison_text(hwnas_str *out, const hwnas_comparison *c)
         hwnas_grid grid = {0};
         hwnas_str_addf(out, "\n%s%s%s\n\n", answer->model, answer->arch ? " " : "",
                        answer->arch ? answer->arch : "");
-        put_headings(&grid, c);
-        for (size_t k = 0; k < answer->n; k++)
-            put_choice(&grid, c, answer, &c->choices[answer->first + k]);
+        hwnas_training_comparison_fill(&grid, c, answer);
         hwnas_grid_text(out, &grid);
         hwnas_grid_done(&grid);
-        add_verdict(out, c, answer);
+        hwnas_training_comparison_verdict(out, c, answer);
     }
     for (size_t i = 0; i < c->n_choices; i++)
         has_doubt |= !c->choices[i].flaw && c->choices[i].row->m.is_unstable;

@@ -218,3 +218,36 @@ END
     printf '{' >bad.json
     refuses 2 "bad.json:*no JSON" report bad.json
 }
+
+@test "profile and compare --markdown: the rows that --csv and --json have, and no name is markup" {
+    ends 0 profile mnist_mlp mnist_cnn --batch 1,2 --seconds 0.05 --save here.json --markdown
+    mv out printed
+    ends 0 report here.json --markdown
+    diff printed here.md
+    refuses 2 "--csv and --markdown exclude each other" profile mnist_mlp --csv --markdown
+    refuses 2 "--json and --markdown exclude each other" compare mnist_mlp --json --markdown
+    refuses 2 "--markdown is of the rows*--csv" profile mnist_mlp --layers --markdown
+    refuses 2 "--baseline measures what its file holds" compare --baseline here.json --markdown
+    sed 's/"model": "mnist_mlp"/"model": "m|p_*<b>"/' here.json >odd.json
+    ends 0 compare --profile odd.json --percentile p50 --csv
+    mv out csv
+    ends 0 compare --profile odd.json --percentile p50 --markdown
+    cat out
+    /usr/bin/python3 - out csv <<'END'
+import csv, re, sys
+text = open(sys.argv[1]).read()
+rows = list(csv.DictReader(open(sys.argv[2])))
+parts = text.split("\n## ")
+assert len(parts) == 2 and text.startswith("## "), text
+bare = text.replace("\\", "")
+assert "<b>" not in text and "m|p" not in text, text
+for part, model in zip(parts, dict.fromkeys(row["model"] for row in rows)):
+    table = [line for line in part.split("\n") if line.startswith("|")]
+    wanted = [row for row in rows if row["model"] == model]
+    assert re.fullmatch(r"\|( *:?-+:? *\|)+", table[1]) and len(table) == 2 + len(wanted), table
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
+    assert len(widths) == 1, table
+    assert sum("\\*" in line.split("|")[1] or "*" in line.split("|")[1] for line in table[2:]) == 1, table
+    assert re.search(r"^- winner", part, re.M), part
+END
+}
