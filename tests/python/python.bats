@@ -513,6 +513,37 @@ END
     [ -s winner.onnx ]
 }
 
+# notebook NAME: runs one of the examples; what its cells show is in the file shown.
+notebook() {
+    MPLBACKEND=svg $PYTHON "$HWNAS_SRC/tests/python/notebook.py" "$HWNAS_SRC/examples/python/$1.ipynb" >shown
+    cat shown
+}
+
+@test "the notebook of a search whose networks you run: its front keeps the limit, by the board's own numbers" {
+    notebook ask_tell
+    grep -q '^Pareto front: [0-9]* networks of 40 trials' shown
+    grep -q ': latency.p50 <= 2.5 ms' shown
+    [ "$(grep -cE '^[012]{8}  [0-9.]+ %  [0-9.]+ ms$' shown)" -ge 3 ]
+    awk '/^[012]+  .* ms$/ { if ($4 * 1.02 > 2.5) exit 1 }' shown
+    grep -q '^It is the winner' shown
+    [ -s board.db ]
+}
+
+@test "the notebook with Optuna: fronts of measured and of counted networks" {
+    needs optuna
+    notebook optuna
+    [ "$(grep -cE '^[012]{8}  [0-9.]+ %  [0-9.]+ ms$' shown)" -ge 1 ]
+    grep -qE '^[0-9]+ networks on the front$' shown
+}
+
+@test "the notebook with PyTorch: modules are measured, and a network comes back as one with as many parameters" {
+    needs torch onnx
+    notebook torch
+    [ "$(grep -c '^width .*latency.p50' shown)" -eq 2 ]
+    grep -qE '^([0-9]+) parameters, hwnas counts \1$' shown
+    grep -qx '(2, 10)' shown
+}
+
 @test "the examples of docs/python.md run" {
     needs torch
     awk '/^```python$/ { file = sprintf("page%d.py", ++n); next } /^```/ { file = "" } file { print > file }' \
