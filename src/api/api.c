@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "base/file.h"
 #include "base/home.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -53,11 +54,36 @@ void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priori
     free(warning);
 }
 
+bool hwnas_api_is_space(const char *name)
+{
+    char *path = NULL;
+    bool is_one = !strchr(name, '/') && !hwnas_file_exists(name) &&
+                  (hwnas_file_find(&path, name, "search_spaces", ".yaml") == HWNAS_OK ||
+                   hwnas_file_find(&path, name, "search_spaces/zoo", ".yaml") == HWNAS_OK);
+    free(path);
+    if (!is_one)
+        hwnas_error_clear();
+    return is_one;
+}
+
+/* Somebody gives the name of a space where its job is wanted. */
+static hwnas_status check_is_job(const char *path)
+{
+    if (!path || !hwnas_api_is_space(path))
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' is the name of a space, and no job", path),
+        "hwnas search --space %s --device cpu --objectives latency.p50,params; with --accuracy "
+        "where there is a predictor",
+        path);
+}
+
 hwnas_status hwnas_api_load_job(hwnas_job **out, const char *path, const char *study,
                                 int64_t max_trials, const hwnas_job_flag *given)
 {
     char trials[24];
     size_t n = 0;
+    TRY(check_is_job(path));
     while (given && given[n].name)
         n++;
     hwnas_job_flag *flags = hwnas_alloc((n + 3) * sizeof *flags), *flag = flags;

@@ -27,6 +27,9 @@ struct hwnas_network {
 /* Takes the graph. */
 hwnas_network *hwnas_api_network_of(const char *name, hwnas_graph *graph, int batch);
 
+/* There is a space or network of that name, and no such file. */
+bool hwnas_api_is_space(const char *name);
+
 struct hwnas_predictor;
 /* The judge of a network, whose samples have its weights; HWNAS_E_INPUT, _NOT_FOUND where they are
  * not what they were. NULL: it has none. */

@@ -62,7 +62,7 @@ static void add_row(hwnas_grid *grid, json_t *rows, const char *name, const list
     hwnas_grid_cell(grid, "%s", name);
     hwnas_grid_cell(grid, "%s", l->space ? l->space : "");
     hwnas_grid_cell(grid, "%llu", (unsigned long long)l->n_finished);
-    hwnas_grid_cell(grid, "%.1f", (double)l->bytes / 1e6);
+    hwnas_grid_number(grid, l->bytes < 1000000 ? 3 : 1, (double)l->bytes / 1e6);
     hwnas_grid_rest(grid, "%s", state_of(l));
     json_array_append_new(
         rows, json_pack("{s:s, s:s?, s:I, s:I, s:I, s:b, s:s?, s:s?}", "study", name, "space",

@@ -120,6 +120,13 @@ hwnas_status hwnas_study_read(hwnas_study **out, const char *path)
 {
     IN_C_LOCALE;
     hwnas_store *store;
+    if (hwnas_api_is_space(path))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_USAGE, NULL, "'%s' is the name of a space or network, and no study",
+                       path),
+            "`hwnas search` makes a study; `hwnas space show %s` tells of it, `hwnas profile %s` "
+            "measures it",
+            path, path);
     TRY(hwnas_store_open(&store, path, HWNAS_STORE_READ));
     hwnas_study *study = hwnas_alloc(sizeof *study);
     *study = (hwnas_study){.store = store, .path = hwnas_strdup(path)};

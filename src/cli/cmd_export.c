@@ -125,7 +125,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         {"arch", 'a', HWNAS_OPTION_TEXT, &code, "CODE", "which one"},
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "NAME", "onnx, pytorch or yaml"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &dtype, "NAME",
-         "f32; ONNX: s8 (QDQ), w8, w4 (weights), mixed, mixed-bf16; of a study: as measured"},
+         "f32; ONNX: s8, w8, w4, mixed, mixed-bf16; of a study: as measured"},
         {"data", 0, HWNAS_OPTION_LIST, &s.data.files, "FILE",
          "s8, mixed: samples that give ranges (docs/evaluate.md); random inputs"},
         {"max-error", 0, HWNAS_OPTION_NUMBER, &s.max_error, "PERCENT",
@@ -179,8 +179,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (dtype && !is_mixed)
         TRY(hwnas_precision_find(&how.precision, dtype));
     const bool packs = how.precision == HWNAS_W8 || how.precision == HWNAS_W4;
-    if (is_file && (best || trial >= 0 ||
-                    (!makes_bytes && (batch || (dtype && !packs) || how.is_folded))))
+    if (is_file &&
+        (best || trial >= 0 || (!makes_bytes && (batch || (dtype && !packs) || how.is_folded))))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "of an ONNX file --format pytorch and --out have a meaning, and "
                           "--format onnx with --dtype mixed, w8, w4, or with --dtype s8 and "

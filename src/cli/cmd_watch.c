@@ -127,6 +127,9 @@ static hwnas_status check_study(watched *w, bool stays)
     if (w->is_address)
         return check_address(w, stays);
     if (stat(w->path, &st)) {
+        const hwnas_status status = hwnas_study_read(&study, w->path);
+        if (status == HWNAS_E_USAGE) /* it never comes: the name is that of something else */
+            return status;
         hwnas_say(stderr, "hwnas: %s is not there yet: the page waits for its search to begin\n",
                   w->path);
         return HWNAS_OK;

@@ -109,8 +109,9 @@ static const char *find_near(const char *wrong, bool is_help, const hwnas_comman
 {
     const char *names[MAX_NAMES] = {0};
     int n = 0;
-    for (; rows[n].name && n < MAX_NAMES - 1; n++)
+    for (; rows[n].name && n < MAX_NAMES - 2; n++)
         names[n] = rows[n].name;
+    names[n++] = "help";
     for (const hwnas_topic *t = hwnas_topics; is_help && t->name && n < MAX_NAMES - 1; t++)
         names[n++] = t->name;
     return hwnas_nearest(wrong, names);

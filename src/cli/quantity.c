@@ -44,7 +44,7 @@ hwnas_status hwnas_quantity_percentile(double *out, const char *option, const ch
 {
     static const unit percentiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {0}};
     for (const unit *u = percentiles; u->name; u++)
-        if (!strcmp(text, u->name)) {
+        if (!strcmp(text, u->name) || !strcmp(text, u->name + 1)) { /* 99 is p99 */
             *out = u->factor;
             return HWNAS_OK;
         }

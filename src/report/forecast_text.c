@@ -5,6 +5,7 @@
 #include "graph/op.h"
 #include "report/grid.h"
 
+#define KIBI 1024.0
 #define MEBI 1048576.0
 
 /* "conv, relu, add"; a step without nodes converts types or layouts. */
@@ -62,6 +63,12 @@ static size_t all_bytes(const hwnas_footprint *f)
     return f->weight_bytes + f->activation_bytes + f->workspace_bytes + f->buffer_bytes;
 }
 
+/* So that it would be 0.0 MiB, or one digit of it. */
+static bool is_small(size_t bytes)
+{
+    return bytes > 0 && (double)bytes < 0.95 * MEBI;
+}
+
 void hwnas_forecast_text(hwnas_str *out, const hwnas_forecast *p)
 {
     const hwnas_footprint *f = &p->footprint;
@@ -80,7 +87,9 @@ void hwnas_forecast_text(hwnas_str *out, const hwnas_forecast *p)
                 {"buffers", f->buffer_bytes},
                 {"together", all_bytes(f)}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        hwnas_str_addf(out, "  %-12s %.1f MiB\n", rows[i].name, (double)rows[i].bytes / MEBI);
+        hwnas_str_addf(out, "  %-12s %.1f %s\n", rows[i].name,
+                       (double)rows[i].bytes / (is_small(rows[i].bytes) ? KIBI : MEBI),
+                       is_small(rows[i].bytes) ? "KiB" : "MiB");
     if (f->device_bytes)
         hwnas_str_addf(out, "  fits         in %.0f MiB: %.1f %% of them\n",
                        (double)f->device_bytes / MEBI,

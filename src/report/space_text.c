@@ -1,6 +1,7 @@
 #include "report/space_text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "graph/elaborate.h"
@@ -93,8 +94,9 @@ void hwnas_space_tell_size(hwnas_rendering *out, const hwnas_space *space)
                           1, "space", space->name, "file", space->path, "choices",
                           (json_int_t)space->n_choices, "positions", (json_int_t)space->n_genes,
                           "encodings_exact", count);
-    hwnas_str_addf(&out->text, "%s: good; %zu choices in %zu positions, %s encodings\n",
-                   space->path, space->n_choices, space->n_genes, count);
+    hwnas_str_addf(&out->text, "%s: good; %zu choice%s in %zu position%s, %s encoding%s\n",
+                   space->path, space->n_choices, space->n_choices == 1 ? "" : "s", space->n_genes,
+                   space->n_genes == 1 ? "" : "s", count, strcmp(count, "1") ? "s" : "");
     free(count);
 }
 

@@ -72,6 +72,22 @@ bool hwnas_sqlite_is_ours(const unsigned char header[HWNAS_SQLITE_HEADER])
            big_endian(header + APPLICATION) == HWNAS_SQLITE_APPLICATION;
 }
 
+/* What files that are given for a study often are, by the end of their names. */
+static const char *hint_for(const char *path)
+{
+    static const struct {
+        const char *ending, *hint;
+    } rows[] = {
+        {".yaml", "`hwnas search JOB.yaml` makes a study of a job, in JOB.db"},
+        {".onnx", "`hwnas profile` measures an ONNX file, `hwnas optimize` makes it faster"},
+        {".json", "`hwnas report` shows what was recorded as JSON"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (hwnas_ends_with(path, rows[i].ending))
+            return rows[i].hint;
+    return "a study is an SQLite database; is it the right file?";
+}
+
 /* Looks at the first bytes (https://www.sqlite.org/fileformat.html, section 1.3) before SQLite
  * does, which would recover, and so change, a file that is not ours. They are read through its
  * descriptor: closing one of our own would drop the locks that this process has on the file. */
@@ -87,8 +103,8 @@ static hwnas_status check_header(const hwnas_sqlite_store *store)
     if (code != SQLITE_OK && code != SQLITE_IOERR_SHORT_READ)
         return hwnas_fail(HWNAS_E_IO, &place, "cannot read the study");
     if (memcmp(header, magic, sizeof magic))
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a study of hwnas"),
-                          "a study is an SQLite database; is it the right file?");
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "this is not a study of hwnas"), "%s",
+                          hint_for(store->base.path));
     if (code != SQLITE_OK)
         return hwnas_store_damaged(&store->base, "it is cut short");
     if (!hwnas_sqlite_is_ours(header))

@@ -139,10 +139,11 @@ static hwnas_status check_given(const hwnas_job *job, const hwnas_metric *metric
     hwnas_place place = {.file = job->path};
     if (metric->source == HWNAS_FROM_PREDICTOR && !job->predictor && !is_told(job))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "'%s' needs a predictor", metric->name),
-                          "add accuracy: NAME, a fitted predictor or table:FILE#COLUMN");
+                          "add accuracy: NAME (on the command line --accuracy NAME), a fitted "
+                          "predictor or table:FILE#COLUMN");
     if (metric->source == HWNAS_FROM_DEVICE && !job->goals.devices.n)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "'%s' needs a device", metric->name),
-                          "add device: cpu");
+                          "add device: cpu, on the command line --device cpu");
     return HWNAS_OK;
 }
 

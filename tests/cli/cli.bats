@@ -255,3 +255,41 @@ END
     harmless out
     harmless err
 }
+
+@test "a name of a space or another kind of file, where a study or a job is wanted" {
+    local command
+    for command in explain report watch "study show" "study trials" "study export --format csv"; do
+        # shellcheck disable=SC2086
+        refuses 2 "'resnet50' is the name of a space or network, and no study*hwnas search*hwnas profile resnet50" $command resnet50
+        # shellcheck disable=SC2086
+        [[ $command == watch ]] || refuses 2 "nothing.db: there is no such study" $command nothing.db
+    done
+    "$HWNAS" export --space mnist_mlp --format onnx --out m.onnx
+    job
+    refuses 2 "m.onnx: this is not a study of hwnas*hwnas profile" explain m.onnx
+    refuses 2 "job.yaml: this is not a study of hwnas*hwnas search JOB.yaml" report job.yaml
+    refuses 2 "'nas_bench_201' is the name of a space, and no job*hwnas search --space nas_bench_201" search nas_bench_201
+    # A file of that name is one.
+    "$HWNAS" search job.yaml --study resnet50 -q
+    ends 0 explain resnet50
+}
+
+@test "what a newcomer types: help misspelt, 99 for p99, a missing device, one choice, small files" {
+    refuses 2 "no command 'hlp'*did you mean 'help'" hlp
+    refuses 2 "no command 'hepl'*did you mean 'help'" study hepl
+    refuses 2 "needs a device*--device cpu" search --space nas_bench_macro --objectives latency.p50 --trials 1
+    refuses 2 "needs a predictor*--accuracy NAME" search --space nas_bench_macro --objectives accuracy --trials 1
+    cp "$HWNAS_SRC/tests/data/profile_layers.json" here.json
+    ends 0 compare --profile here.json --percentile 50 --json
+    mv out by_number
+    ends 0 compare --profile here.json --percentile p50 --json
+    diff by_number out
+    refuses 2 "'0.99' is not measured*p99" compare --profile here.json --percentile 0.99
+    printf 'hwnas: 1\nname: a\ninput: {features: [8]}\nchoices: {a: {values: [1, 2]}}\nnetwork:\n  - linear: {out: a}\n' >a.yaml
+    ends 0 space check a.yaml
+    says out "good; 1 choice in 1 position, 2 encodings"
+    job "budget: {trials: 2}"
+    "$HWNAS" search job.yaml -q
+    ends 0 study list
+    grep -qE '^job\.db +nas_bench_macro +2 +0\.0[0-9]*[1-9][0-9]* ' out
+}
