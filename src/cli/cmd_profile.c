@@ -8,9 +8,8 @@
 static const hwnas_usage usage = {
     .synopsis = "profile MODEL...",
     .summary = "Measures models: latency with its interval, throughput, memory, compile time.",
-    .notes =
-        "MODEL is an ONNX file, a YAML file, or the name of a space or of a network of the zoo.\n"
-        "hwnas profile resnet50 bert_base:length=64 --threads 1,2 --dtype f32,bf16,s8",
+    .notes = "MODEL is a file (ONNX, YAML), or the name of a space or network: resnet50, "
+             "bert_base:length=64",
     .min_arguments = 1,
     .max_arguments = HWNAS_MAX_MODELS};
 
@@ -35,7 +34,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "open dimensions of ONNX files: ids=1x128,m=1x128; each of x=1x{32,64}"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers, or all (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
-         "f32, tf32, bf16, f16, s8, w8, w4; mixed, mixed-bf16: s8 where it pays (f32)"},
+         "f32, tf32, bf16, f16, s8, w8, w4; mixed, mixed-bf16: part s8 (f32)"},
         {"max-error", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &lists.max_error, "PERCENT",
          "mixed: largest difference from f32, of the largest output (5)"},
         {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST",
