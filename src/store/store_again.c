@@ -4,7 +4,13 @@
 
 #include "store/store_driver.h"
 
-/* An end of an interval, which is known or not. */
+/* An end of an interval that is not known is stored as one that may be anywhere. */
+static double stored_end(double end, double otherwise)
+{
+    return isnan(end) ? otherwise : end;
+}
+
+/* As it was stored. */
 static double end_of(hwnas_statement *row, int column)
 {
     const double end = hwnas_row_double(row, column);
@@ -18,9 +24,10 @@ hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_
     TRY(hwnas_store_begin(store));
     for (size_t i = 0; i < n && status == HWNAS_OK; i++)
         status = hwnas_store_run(
-            store, hwnas_store_bind(store, HWNAS_SQL_SET_AGAIN, "itdddi", (int64_t)number,
-                                    values[i].metric, values[i].value, values[i].low,
-                                    values[i].high, (int64_t)values[i].rounds));
+            store, hwnas_store_bind(
+                       store, HWNAS_SQL_SET_AGAIN, "itdddi", (int64_t)number, values[i].metric,
+                       values[i].value, stored_end(values[i].low, -INFINITY),
+                       stored_end(values[i].high, INFINITY), (int64_t)values[i].rounds));
     return hwnas_store_end(store, status);
 }
 

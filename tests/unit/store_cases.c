@@ -343,6 +343,28 @@ static void packed_history_says_the_same(void **state)
     hwnas_store_close(store);
 }
 
+/* Few samples tell a quantile and no interval of it. */
+static void what_was_measured_again_may_have_no_interval(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    hwnas_trial *trials = NULL;
+    size_t n;
+    add_trial(store, 0);
+    assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_OK);
+    assert_true(n == 1 && trials[0].n_values == 2);
+    hwnas_value_row again = trials[0].values[0];
+    again.value = 0.125;
+    again.low = again.high = NAN;
+    again.rounds = 1;
+    assert_int_equal(hwnas_store_again(store, 0, &again, 1), HWNAS_OK);
+    assert_int_equal(hwnas_store_replace(trials, n, store), HWNAS_OK);
+    const hwnas_value_row *now = &trials[0].values[0];
+    assert_true(now->value == 0.125 && isnan(now->low) && isnan(now->high) && now->rounds == 1);
+    hwnas_trials_free(trials, n);
+    hwnas_store_close(store);
+}
+
 /* All that is written between the two, or nothing. */
 static void transactions_are_whole(void **state)
 {
@@ -783,6 +805,7 @@ int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
         CASE(trials_are_revised),
         CASE(history_has_what_was_written_anew),
         CASE(packed_history_says_the_same),
+        CASE(what_was_measured_again_may_have_no_interval),
         CASE(transactions_are_whole),
         CASE(wrong_order_of_calls),
         CASE(failed_finish_changes_nothing),
