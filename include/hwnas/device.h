@@ -1,8 +1,9 @@
 /* device.h: what runs graphs: for those who write one.
  *
  * A device is a table of functions. It knows graphs and buffers, nothing of spaces or searches. A
- * device, and what was compiled for it, is used by one thread at a time. Networks are measured in a
- * child process: a program with devices of its own calls hwnas_runner_main() first of all. */
+ * device, and what was compiled for it, is used by one thread at a time (but for `prepare`).
+ * Networks are measured in a child process: a program with devices of its own calls
+ * hwnas_runner_main() first of all. */
 #ifndef HWNAS_PUBLIC_DEVICE_H
 #define HWNAS_PUBLIC_DEVICE_H
 
@@ -13,7 +14,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 9
+#define HWNAS_DEVICE_ABI 10
 
 typedef struct hwnas_device_ops hwnas_device_ops;
 
@@ -94,6 +95,14 @@ struct hwnas_device_ops {
      * freed afterwards. NULL with `lookup`. */
     hwnas_status (*compile)(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                             const hwnas_exec_options *options);
+    /* (optional) Makes what compiling a network will want and what costs a processor's time, and
+     * remembers it: called by a second thread, on other cores, while the first one runs a network
+     * that was compiled before. To be left when `goes_on` says so, which is to be asked now and
+     * then; a failure is for `compile` to find. Only of a device that is spelled with its `quick`
+     * word. */
+    void (*prepare)(hwnas_device *device, const hwnas_graph *graph,
+                    const hwnas_exec_options *options, bool (*goes_on)(void *context),
+                    void *context);
     /* One inference, complete on return. Buffers are fp32 in the graph's layout, one for each graph
      * input and output. */
     hwnas_status (*run)(hwnas_exec *exec, const float *const *inputs, float *const *outputs);

@@ -125,6 +125,14 @@ char *hwnas_device_thorough(const char *spelling)
     return NULL;
 }
 
+bool hwnas_device_is_quick(const char *spelling)
+{
+    char *thorough = hwnas_device_thorough(spelling);
+    const bool is_quick = thorough != NULL;
+    free(thorough);
+    return is_quick;
+}
+
 bool hwnas_device_is_told(const char *spelling)
 {
     const hwnas_device_ops *ops;
@@ -315,6 +323,15 @@ hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const 
     if (options->training)
         TRY(check_training(ops, options));
     return ops->compile(out, device, graph, options);
+}
+
+void hwnas_device_prepare(hwnas_device *device, const hwnas_graph *graph,
+                          const hwnas_exec_options *options, bool (*goes_on)(void *context),
+                          void *context)
+{
+    const hwnas_device_ops *ops = device->ops;
+    if (ops->prepare && ops->precisions >> options->precision & 1 && !options->training)
+        ops->prepare(device, graph, options, goes_on, context);
 }
 
 hwnas_status hwnas_exec_form(hwnas_graph **out, const hwnas_graph *graph,

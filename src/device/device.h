@@ -31,6 +31,7 @@ HWNAS_CHECKED hwnas_status hwnas_device_find(const hwnas_device_ops **out, const
 /* The spelling without the device's word for being quick; NULL: it has none, or is spelled without.
  * Yours to free(). */
 char *hwnas_device_thorough(const char *spelling);
+bool hwnas_device_is_quick(const char *spelling); /* it is spelled with that word */
 /* Nobody here runs it: its values are told. A wrong name is no such device, and no failure. */
 bool hwnas_device_is_told(const char *spelling);
 /* Another process runs it, which is reached by measure/runner_link.h. A wrong name is no such
@@ -41,6 +42,11 @@ bool hwnas_device_is_elsewhere(const char *spelling);
 HWNAS_CHECKED hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device,
                                                 const hwnas_graph *graph,
                                                 const hwnas_exec_options *options);
+/* Has the device do ahead what compiling will want, as its `prepare` says; what it would not
+ * compile is left. */
+void hwnas_device_prepare(hwnas_device *device, const hwnas_graph *graph,
+                          const hwnas_exec_options *options, bool (*goes_on)(void *context),
+                          void *context);
 /* The graph as it is compiled with these options: folded, as it is deployed, or as it is trained. */
 HWNAS_CHECKED hwnas_status hwnas_exec_form(hwnas_graph **out, const hwnas_graph *graph,
                                            const hwnas_exec_options *options);

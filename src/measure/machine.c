@@ -237,7 +237,7 @@ static void real_watch(hwnas_machine *machine)
     for (struct dirent *e; tasks && (e = readdir(tasks)) && m->n_threads < MAX_THREADS;) {
         char path[300];
         cpu_set_t set;
-        if (e->d_name[0] == '.')
+        if (e->d_name[0] == '.' || hwnas_priority_stands_by(atoi(e->d_name)))
             continue;
         if (!sched_getaffinity(atoi(e->d_name), sizeof set, &set))
             CPU_OR(&m->cores, &m->cores, &set);

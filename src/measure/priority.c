@@ -22,6 +22,8 @@ static struct {
     volatile sig_atomic_t is_raised;
 } state;
 
+static int bystander; /* a thread; 0: none */
+
 static const char *const names[] = {
     [HWNAS_PRIORITY_AUTO] = "auto",
     [HWNAS_PRIORITY_REALTIME] = "realtime",
@@ -123,7 +125,7 @@ hwnas_status hwnas_priority_raise(double seconds)
     state.n = 0;
     DIR *tasks = opendir("/proc/self/task");
     for (struct dirent *e; tasks && !error && (e = readdir(tasks));)
-        if (e->d_name[0] != '.')
+        if (e->d_name[0] != '.' && !hwnas_priority_stands_by(atoi(e->d_name)))
             error = raise_thread(atoi(e->d_name));
     if (!tasks)
         error = raise_thread(0);
@@ -160,6 +162,17 @@ hwnas_status hwnas_priority_check(void)
         return refuse(error);
     set_policy(0, SCHED_OTHER, 0);
     return HWNAS_OK;
+}
+
+void hwnas_priority_stand_by(void)
+{
+    set_policy(0, SCHED_OTHER, 0);
+    __atomic_store_n(&bystander, (int)gettid(), __ATOMIC_RELEASE);
+}
+
+bool hwnas_priority_stands_by(int thread)
+{
+    return thread == __atomic_load_n(&bystander, __ATOMIC_ACQUIRE);
 }
 
 /* ---- For a while ---- */

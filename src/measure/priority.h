@@ -27,6 +27,11 @@ void hwnas_priority_lower(void);
 /* It was raised, and the time that it was raised for is not over. */
 bool hwnas_priority_is_raised(void);
 
+/* The calling thread is no part of what is measured: it is ordinary, and stays so, and nobody
+ * watches it. There is one at most. */
+void hwnas_priority_stand_by(void);
+bool hwnas_priority_stands_by(int thread);
+
 /* What a thread had before it was ordinary for a while. */
 typedef struct hwnas_kept_priority {
     int policy, priority;

@@ -36,6 +36,7 @@ hwnas_status hwnas_runner_open(hwnas_runner **out, const char *device, int threa
     r->device = hwnas_strdup(device);
     r->link = link;
     r->threads = count_threads(link, threads);
+    r->prepares = hwnas_device_is_quick(device);
     r->fd = r->log = -1;
     *out = r;
     return HWNAS_OK;

@@ -154,6 +154,14 @@ void hwnas_orders_hurry(hwnas_runner *r, hwnas_order *order)
     *at = order;
 }
 
+bool hwnas_orders_are_ahead(const hwnas_runner *r)
+{
+    int n = 0;
+    for (const hwnas_order *o = hwnas_orders_next(r); o; o = o->next)
+        n += !o->is_answered && o->n_sent > 0;
+    return n > 1;
+}
+
 bool hwnas_order_is_sent(const hwnas_order *order)
 {
     return order->n_sent > 0;
@@ -222,7 +230,7 @@ hwnas_status hwnas_order_recall(json_t **out, hwnas_runner *r, hwnas_order *orde
 
 bool hwnas_orders_push(hwnas_runner *r)
 {
-    const bool takes_several = r->hello.abilities & 1 << HWNAS_CAN_AHEAD;
+    const bool takes_several = r->hello.abilities & 1 << HWNAS_CAN_AHEAD && !r->is_alone;
     if (!r->pid || r->fd < 0 || r->is_starting)
         return false;
     hwnas_order *first = hwnas_orders_next(r);
@@ -259,7 +267,8 @@ bool hwnas_runner_has_answer(const hwnas_runner *runner, const hwnas_graph *grap
 
 bool hwnas_runner_takes_ahead(const hwnas_runner *runner)
 {
-    return !hwnas_link_is_own(runner->link) && runner->hello.abilities & 1 << HWNAS_CAN_AHEAD;
+    return (!hwnas_link_is_own(runner->link) || runner->prepares) &&
+           runner->hello.abilities & 1 << HWNAS_CAN_AHEAD;
 }
 
 void hwnas_runner_forget_ahead(hwnas_runner *runner)

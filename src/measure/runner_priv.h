@@ -29,6 +29,9 @@ struct hwnas_runner {
     hwnas_order *orders;    /* measurements that it has been asked for; runner_orders.c */
     hwnas_streamed samples; /* of that request */
     bool is_starting;       /* it has not been opened yet */
+    bool prepares;          /* a quick device: it does something for what is sent ahead */
+    bool has_died;          /* the child, while it was asked for something */
+    bool is_alone;          /* nothing is sent ahead, until the first order is answered */
     bool may_return;        /* what failed was the link, and it is worth trying again */
     double lost_since;      /* hwnas_now() when it could not be reached first; 0: it can */
     double nap;             /* before the next attempt */
@@ -67,6 +70,8 @@ void hwnas_orders_hurry(hwnas_runner *r, hwnas_order *order);
 void hwnas_orders_rewind(hwnas_runner *r);
 /* Sends what can be sent without waiting; whether something is left that the runner would take. */
 bool hwnas_orders_push(hwnas_runner *r);
+/* Whether the runner has heard of more than the one that it answers next. */
+bool hwnas_orders_are_ahead(const hwnas_runner *r);
 bool hwnas_order_is_sent(const hwnas_order *order);
 bool hwnas_order_is_wanted(const hwnas_order *order);
 bool hwnas_order_has_steps(const hwnas_order *order);

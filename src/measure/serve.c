@@ -20,6 +20,7 @@
 #include "measure/core_choice.h"
 #include "measure/race.h"
 #include "measure/far.h"
+#include "measure/inbox.h"
 #include "measure/peak.h"
 #include "measure/runner.h"
 #include "measure/steps.h"
@@ -30,26 +31,12 @@
 static const double BEAT_SECONDS = 0.1; /* between two words of progress that say the same */
 
 typedef struct session {
-    int in, out;
+    hwnas_inbox *inbox;
+    int out;
     hwnas_device *device;
     char phase[64]; /* last said */
     double said_when;
 } session;
-
-/* HWNAS_E_NOT_FOUND: the parent has closed its end. */
-static hwnas_status read_all(int fd, void *out, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        ssize_t got = read(fd, (char *)out + done, n - done);
-        if (got == 0)
-            return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "the parent has gone");
-        if (got > 0)
-            done += (size_t)got;
-        else if (errno != EINTR)
-            return hwnas_fail(HWNAS_E_IO, NULL, "cannot read from the parent: %s", strerror(errno));
-    }
-    return HWNAS_OK;
-}
 
 static hwnas_status write_all(int fd, const void *bytes, size_t n)
 {
@@ -78,14 +65,14 @@ static hwnas_status receive_frame(void **out, hwnas_wire_frame *frame, const ses
                                   hwnas_frame_type type, hwnas_frame_type other)
 {
     unsigned char head[HWNAS_FRAME_HEAD];
-    TRY(read_all(s->in, head, sizeof head));
+    TRY(hwnas_inbox_read(s->inbox, head, sizeof head));
     if (!hwnas_frame_decode(frame, head) || (frame->type != type && frame->type != other))
         return hwnas_fail(HWNAS_E_INPUT, NULL,
                           "the parent does not speak as it should; `hwnas runner` "
                           "is for hwnas itself");
     void *bytes;
     TRY(hwnas_try_alloc(&bytes, (size_t)frame->length + 1, "the network as ONNX"));
-    hwnas_status status = read_all(s->in, bytes, (size_t)frame->length);
+    hwnas_status status = hwnas_inbox_read(s->inbox, bytes, (size_t)frame->length);
     if (status == HWNAS_OK)
         *out = bytes;
     else
@@ -210,21 +197,23 @@ static hwnas_status compile(job *j, session *s, void **onnx, size_t length,
 }
 
 /* `out` becomes the measurement as JSON. */
-static hwnas_status measure(json_t **out, const job *j, const hwnas_measure_options *options,
-                            bool with_steps)
+static hwnas_status measure(json_t **out, const session *s, const job *j,
+                            const hwnas_measure_options *options, bool with_steps)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_measurement m;
     hwnas_step_times steps = {0};
+    hwnas_inbox_begin(s->inbox);
     TRY_OUT(hwnas_measure_exec(&m, j->exec, j->graph, options));
     m.compile_seconds = j->compile_seconds;
-    m.peak_bytes = j->has_peak ? hwnas_peak_bytes() : 0;
+    m.peak_bytes = j->has_peak && !hwnas_inbox_has_prepared(s->inbox) ? hwnas_peak_bytes() : 0;
     if (with_steps)
         TRY_OUT(hwnas_measure_steps(&steps, j->exec, j->graph, options));
     *out = hwnas_wire_measurement(&m);
     if (with_steps)
         json_object_set_new(*out, "steps", hwnas_wire_steps(&steps, j->graph));
 out:
+    hwnas_inbox_end(s->inbox);
     hwnas_step_times_done(&steps);
     return status;
 }
@@ -291,7 +280,7 @@ static hwnas_status serve_measure(session *s, const json_t *request)
     if (is_copy)
         TRY_OUT(measure_window(&result, s, &j, &options));
     else
-        TRY_OUT(measure(&result, &j, &options, json_is_true(json_object_get(request, "steps"))));
+        TRY_OUT(measure(&result, s, &j, &options, json_is_true(json_object_get(request, "steps"))));
 out:
     job_done(&j);
     free(onnx);
@@ -407,6 +396,15 @@ static hwnas_status check_protocol(const json_t *request)
                       "install the same version on both sides");
 }
 
+static void get_help(const session *s, const char *spelling, const json_t *request)
+{
+    int ours[HWNAS_MAX_CORES], all[HWNAS_MAX_CORES];
+    const int n_ours = read_cores(ours, json_object_get(request, "cores"));
+    const int n_all = read_cores(all, json_object_get(request, "allowed"));
+    if (s->device->ops->prepare && hwnas_device_is_quick(spelling))
+        hwnas_inbox_help(s->inbox, s->device, all, n_all, ours, n_ours);
+}
+
 static hwnas_status serve_open(session *s, const json_t *request)
 {
     hwnas_hello hello = {0};
@@ -422,6 +420,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
     hwnas_place_bind(cores, read_cores(cores, json_object_get(request, "cores")));
     hwnas_place_allow(cores, read_cores(cores, json_object_get(request, "allowed")),
                       options.threads);
+    hwnas_inbox_rest(s->inbox);
     hwnas_device_close(s->device);
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);
@@ -429,6 +428,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
         describe(&hello, s->device);
         if (s->device->ops->listen)
             s->device->ops->listen(s->device, say, s);
+        get_help(s, spelling ? spelling : "", request);
     }
     return answer(s, status, "info", status ? NULL : hwnas_wire_hello(&hello));
 }
@@ -461,10 +461,11 @@ static hwnas_status serve_kept(session *s)
 
 hwnas_status hwnas_runner_serve_streams(int in, int out)
 {
-    session s = {.in = in, .out = out};
+    session s = {.inbox = hwnas_inbox_new(in), .out = out};
     hwnas_status status = serve_kept(&s);
     while (status == HWNAS_OK)
         status = serve_request(&s);
+    hwnas_inbox_free(s.inbox);
     hwnas_device_close(s.device);
     return status == HWNAS_E_NOT_FOUND ? HWNAS_OK : status;
 }

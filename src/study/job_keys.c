@@ -462,7 +462,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {"measure", "priority", .is_rare = true, .is_text = true, SPECIAL(read_priority),
      .argument = "HOW", .help = "realtime, normal; auto: realtime where the kernel allows it"},
     {"measure", "parallel", .is_rare = true, INTEGER(parallel, 1, 1024),
-     .argument = "N", .help = "trials open at a time (2 for each board behind a link, else 1)"},
+     .argument = "N", .help = "trials open at a time (2 for each board behind a link and on quick plans, else 1)"},
     {"measure", "timeout", .is_rare = true, NUMBER(timeout, 0.1, 1e6, 60),
      .argument = "X", .help = "seconds without a message before the runner counts as hung (runner timeout)"},
     {"measure", "memory", .is_rare = true, INTEGER(memory_limit, 64, 0x1p30), .unit = 1 << 20,

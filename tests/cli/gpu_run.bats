@@ -194,6 +194,67 @@ simulate() {
     diff first <(grep -v ^trials out)
 }
 
+# A search on quick plans, whose plans are compiled; the stand-in writes down who makes each.
+prepare() {
+    [ "$(nproc)" -ge 2 ] || skip "needs two cores"
+    space
+    sed -i 's/cuda:0:own/cuda:0:quick/; s/trials: 6/trials: 14/; s/estimate: off/estimate: off, verify: none/' job.yaml
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_CUDNN_COMPILES=1 HWNAS_PLANS= FAKE_GPU_TRACE=$PWD/trace
+    # The GPU's time is virtual, so latencies are the same whatever else this machine does.
+    export FAKE_GPU_SIMULATION="is_virtual=1,values=0,kernel=100e-6"
+}
+
+# What the strategy proposed, and what it was told.
+told() {
+    /usr/bin/python3 - "$1" <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+for row in db.execute("SELECT t.number, code, status, value FROM trial t LEFT JOIN value v ON v.trial = t.number"
+                      " AND metric = 'latency.p50' ORDER BY t.number"):
+    print(*row)
+END
+}
+
+@test "plans of the next network are made while one is measured" {
+    prepare
+    # The first network is not done with before three plans are made; where nobody makes them the GPU is lost.
+    FAKE_GPU_HOLDS=3 ends 0 search job.yaml --strategy random --json
+    is out "(d['finished'], d['failed']) == (14, 0)"
+    # Of the quick search no plan is made in the turn of its network, but for the first's; the front has its own.
+    [ "$(uniq trace | head -3 | tr '\n' ' ')" = "plan network ahead " ]
+    [ "$(sed '/ahead/,$!d' trace | grep -c ahead)" -ge 3 ]
+}
+
+@test "a search proposes and measures the same whether plans are made ahead or not" {
+    prepare
+    for strategy in local-search nsga2; do
+        rm -f trace
+        FAKE_GPU_HOLDS=1 ends 0 search job.yaml --strategy "$strategy" --study "$strategy.db" --json
+        grep -q ahead trace
+        rm trace
+        taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" "$HWNAS" search job.yaml --strategy "$strategy" --study alone.db
+        not grep -q ahead trace
+        told "$strategy.db" >with
+        [ "$(wc -l <with)" = 14 ]
+        diff with <(told alone.db)
+        rm alone.db*
+    done
+}
+
+@test "a runner that dies while it makes plans ahead loses nothing" {
+    prepare
+    FAKE_CUDNN_FAULT=ahead ends 0 search job.yaml --strategy random --json
+    is out "(d['finished'], d['failed']) == (14, 0)"
+}
+
+@test "a plan that kills the runner, made ahead, costs its own trial alone" {
+    prepare
+    FAKE_CUDNN_FAULT=five ends 0 search job.yaml --strategy random --json
+    told job.db >told
+    grep -q kernel=5 told
+    not grep -v -e "kernel=5,.* out_of_memory None" -e "kernel=[13],.* ok [0-9]" told
+}
+
 @test "a search on quick plans of another machine measures its front there without" {
     space
     simulate

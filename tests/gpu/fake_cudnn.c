@@ -4,12 +4,15 @@
  * should: dimensions, strides, padding, places in memory, the order of what is enqueued. It says
  * nothing of what the real one takes (tests/unit/test_plans.c does), of its rounding, or of its
  * speed. */
+#define _GNU_SOURCE 1 /* gettid() */
 #include "fake_cudnn.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fake_clock.h"
 
@@ -37,8 +40,11 @@ EXPORT void cudnnGetLastErrorString(char *out, size_t size)
 
 /* ---- Handles ---- */
 
+static pid_t handle_thread; /* that opened the handle, and runs networks with it */
+
 EXPORT cudnnStatus_t cudnnCreate(cudnnHandle_t *out)
 {
+    handle_thread = gettid();
     *out = malloc(1);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -105,7 +111,7 @@ int64_t fake_int(const fake_descriptor *d, cudnnBackendAttributeName_t name, int
 
 static void release(fake_descriptor *d)
 {
-    if (!d || --d->refs)
+    if (!d || __atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL))
         return;
     for (int i = 0; i < d->n_attrs; i++) {
         const fake_attr *a = &d->attrs[i];
@@ -132,6 +138,12 @@ EXPORT cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Descriptors of a plan are used by the thread that made it and by the one that runs it. */
+static void hold(fake_descriptor *d)
+{
+    __atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+}
+
 static void set(fake_descriptor *d, cudnnBackendAttributeName_t name,
                 cudnnBackendAttributeType_t type, int64_t n, const void *values)
 {
@@ -140,7 +152,7 @@ static void set(fake_descriptor *d, cudnnBackendAttributeName_t name,
     memcpy(a->values, values, (size_t)n * size_of(type));
     if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
         for (int64_t k = 0; k < n; k++)
-            ((fake_descriptor **)a->values)[k]->refs++;
+            hold(((fake_descriptor **)a->values)[k]);
 }
 
 /* Whether each is there and finished, as it must be to become a part of another. */
@@ -171,7 +183,8 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
 /* ---- Faults ---- */
 
 /* FAKE_CUDNN_FAULT: "run" plans with a convolution are made, and fail when they are run; "bf16" no
- * engine takes such values. */
+ * engine takes such values; "five" to make a plan with a window of five columns kills the process;
+ * "ahead" any that is made by another thread than that which runs networks does. */
 static bool has_fault(const char *name)
 {
     const char *text = getenv("FAKE_CUDNN_FAULT");
@@ -202,6 +215,19 @@ static bool has_type(const fake_descriptor *d, cudnnDataType_t type)
         if (d->attrs[i].type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
             for (int64_t k = 0; k < d->attrs[i].n; k++)
                 if (has_type(((fake_descriptor **)d->attrs[i].values)[k], type))
+                    return true;
+    return false;
+}
+
+static bool has_columns(const fake_descriptor *d, int64_t n)
+{
+    const fake_attr *dims = fake_find(d, CUDNN_ATTR_TENSOR_DIMENSIONS);
+    if (dims)
+        return dims->n && ((const int64_t *)dims->values)[dims->n - 1] == n;
+    for (int i = 0; i < d->n_attrs; i++)
+        if (d->attrs[i].type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+            for (int64_t k = 0; k < d->attrs[i].n; k++)
+                if (has_columns(((fake_descriptor **)d->attrs[i].values)[k], n))
                     return true;
     return false;
 }
@@ -270,8 +296,14 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
     const char *seconds = getenv("FAKE_CUDNN_SECONDS");
     if (seconds && d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
         nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * fmin(atof(seconds), 0.99))}, NULL);
-    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !compile_plan(d))
-        return CUDNN_STATUS_NOT_SUPPORTED;
+    if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
+        const bool is_ahead = handle_thread && gettid() != handle_thread;
+        if ((has_fault("five") && has_columns(d, 5)) || (has_fault("ahead") && is_ahead))
+            raise(SIGKILL);
+        if (!compile_plan(d))
+            return CUDNN_STATUS_NOT_SUPPORTED;
+        fake_note_plan(is_ahead);
+    }
     d->is_final = true;
     return CUDNN_STATUS_SUCCESS;
 }
@@ -383,7 +415,7 @@ EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescr
                                 CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
     /* The first is slow, and a kernel for all sizes slower than one for a single size. */
     run->call.extra = (run->engine ? 0 : 2) + (is_dynamic(graph) ? 4 : 0);
-    graph->refs++;
+    hold(graph);
     run->n = (int)ids->n;
     memcpy(run->ids, ids->values, (size_t)ids->n * sizeof *run->ids);
     memcpy(run->pointers, pointers->values, (size_t)ids->n * sizeof *run->pointers);

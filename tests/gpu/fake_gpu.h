@@ -21,6 +21,9 @@ int fake_fault(const char *name);
  * as broken. */
 bool fake_owns(const char *begin, size_t bytes);
 
+/* A plan was made, by another thread than that which runs networks or not. */
+void fake_note_plan(bool is_ahead);
+
 /* Work of a library's own on the stream; first in a struct that `free` frees. */
 typedef struct fake_call fake_call;
 struct fake_call {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
 #include "fake_clock.h"
 #include "fake_gpu.h"
 #include "host_kernels.h"
@@ -148,6 +150,46 @@ CUresult fake_enqueue(fake_call *call)
     return result;
 }
 
+/* ---- What happens, in its order ---- */
+
+static int n_ahead;
+
+/* FAKE_GPU_TRACE names a file that gets a line for each plan that is made, "plan" or "ahead", and
+ * "network" when one has been recorded. */
+static void trace(const char *line)
+{
+    const char *name = getenv("FAKE_GPU_TRACE");
+    FILE *file = name ? fopen(name, "a") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "%s\n", line);
+    fclose(file);
+}
+
+void fake_note_plan(bool is_ahead)
+{
+    trace(is_ahead ? "ahead" : "plan");
+    __atomic_add_fetch(&n_ahead, is_ahead, __ATOMIC_RELEASE);
+}
+
+/* FAKE_GPU_HOLDS=N: the first network that is timed is not done before N plans were made ahead; the
+ * GPU is lost where that never comes. */
+enum { MOST_MILLISECONDS = 60000 };
+
+static void hold_on(void)
+{
+    static bool is_over;
+    const char *text = getenv("FAKE_GPU_HOLDS");
+    for (int i = 0; text && !is_over && __atomic_load_n(&n_ahead, __ATOMIC_ACQUIRE) < atoi(text);
+         i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        is_over = fake.is_lost = i == MOST_MILLISECONDS;
+    }
+    is_over = true;
+}
+
+/* ---- The stream ---- */
+
 EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
                                      CUstream stream)
 {
@@ -266,6 +308,7 @@ EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph from,
         if (g->all[i].what == CALL)
             g->all[i].call->refs++;
     *out = (CUgraphExec)made;
+    trace("network");
     return CUDA_SUCCESS;
 }
 
@@ -344,6 +387,7 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream)
 
 EXPORT CUresult cuEventSynchronize(CUevent event)
 {
+    hold_on();
     fake_wait(*(const double *)event);
     return fake.is_lost ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
 }

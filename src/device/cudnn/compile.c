@@ -35,7 +35,13 @@ void hwnas_cudnn_net_free(hwnas_cudnn_net *net)
 
 static hwnas_status compile_step(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
 {
-    return step->kind->compile(step, net);
+    char phase[64];
+    snprintf(phase, sizeof phase, "compiling, step %td of %zu", step - net->steps + 1,
+             net->n_steps);
+    hwnas_cuda_tell(net->device, phase);
+    const hwnas_status status = step->kind->compile(step, net);
+    hwnas_cuda_told(net->device);
+    return status;
 }
 
 /* Compiles every step, though one was refused already: what else is gets known at once. */
@@ -44,11 +50,7 @@ static hwnas_status compile_steps(hwnas_cudnn_net *net, hwnas_cudnn_bans *bans, 
 {
     for (size_t i = 0; i < net->n_steps; i++) {
         hwnas_cudnn_step *step = &net->steps[i];
-        char phase[64];
-        snprintf(phase, sizeof phase, "compiling, step %zu of %zu", i + 1, net->n_steps);
-        hwnas_cuda_tell(net->device, phase);
         const hwnas_status status = compile(step, net);
-        hwnas_cuda_told(net->device);
         if (status == HWNAS_OK)
             continue;
         const bool is_last = step->kind == &hwnas_cudnn_kernel && step->about.n_nodes <= 1;
@@ -195,6 +197,41 @@ out:
     hwnas_graph_free(made);
     free(origin);
     return status;
+}
+
+/* A recurrent layer asks the handle with which networks run, so it waits for its turn. */
+static hwnas_status prepare_step(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
+{
+    const hwnas_cuda_device *device = net->device;
+    if (!device->goes_on(device->going))
+        return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "'%s' is compiled in its turn",
+                          net->graph->name);
+    return step->kind == &hwnas_cudnn_rnn ? HWNAS_OK : step->kind->compile(step, net);
+}
+
+/* What fails here fails again in its turn, where somebody hears of it. */
+void hwnas_cudnn_prepare(hwnas_cuda_device *device, const hwnas_graph *graph,
+                         const hwnas_exec_options *options, bool (*goes_on)(void *context),
+                         void *context)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *made = NULL;
+    int *origin = NULL;
+    hwnas_cudnn_net *net = NULL;
+    if (options->precision == HWNAS_S8 && !hwnas_graph_is_quantized(graph))
+        return; /* ranges come from runs */
+    device->goes_on = goes_on;
+    device->going = context;
+    if (hwnas_graph_has_packed(graph))
+        TRY_OUT(hwnas_graph_unpack_weights(&made, &origin, NULL, graph));
+    TRY_OUT(
+        hwnas_cudnn_net_new(&net, device, made ? made : graph, options->precision, prepare_step));
+out:
+    if (status != HWNAS_OK)
+        hwnas_error_clear();
+    hwnas_cudnn_net_free(net);
+    hwnas_graph_free(made);
+    free(origin);
 }
 
 void hwnas_cudnn_free_exec(hwnas_exec *exec)

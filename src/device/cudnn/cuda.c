@@ -120,6 +120,19 @@ static hwnas_status cuda_quantize(hwnas_graph **out, int **origin, hwnas_device 
     return hwnas_cudnn_quantize(out, origin, (hwnas_cuda_device *)device, graph, options);
 }
 
+/* The libraries load into the context that is this thread's, and what they do there is no part of a
+ * recording that another thread has begun: those are of their thread alone. */
+static void cuda_prepare(hwnas_device *base, const hwnas_graph *graph,
+                         const hwnas_exec_options *options, bool (*goes_on)(void *context),
+                         void *context)
+{
+    hwnas_cuda_device *device = (hwnas_cuda_device *)base;
+    if (hwnas_live_use(device->live) == HWNAS_OK)
+        hwnas_cudnn_prepare(device, graph, options, goes_on, context);
+    else
+        hwnas_error_clear();
+}
+
 const hwnas_device_ops hwnas_cuda_ops = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "cuda",
@@ -133,6 +146,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .listen = hwnas_cuda_listen,
     .precisions = HWNAS_CUDA_PRECISIONS,
     .compile = hwnas_cuda_compile,
+    .prepare = cuda_prepare,
     .run = hwnas_cuda_run,
     .free_exec = hwnas_cuda_free_exec,
     .quantize = cuda_quantize,

@@ -29,6 +29,9 @@ struct hwnas_cuda_device {
     void *context;
     char phase[64];
     struct hwnas_pulse *pulse; /* NULL: nobody hears, or nothing is compiled */
+    /* While plans are made ahead, of that thread alone; hwnas_cudnn_prepare(). */
+    bool (*goes_on)(void *context);
+    void *going;
     void *driver;              /* the open libcuda.so.1 */
     void *live;                /* of a GPU that is here: context, stream, handle; see cuda.c */
 };
@@ -59,6 +62,11 @@ int hwnas_cudnn_tell_version(char *out, size_t size, const hwnas_cuda_device *de
 /* Networks; compile.c. An executable is a hwnas_cudnn_net, see cudnn_steps.h. */
 hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
                                  const hwnas_exec_options *options);
+/* As hwnas_device_ops.prepare: plans and kernels, but for recurrent layers, and nothing of a
+ * network whose bytes are yet to be found. Failures are found again in compile(). */
+void hwnas_cudnn_prepare(hwnas_cuda_device *device, const hwnas_graph *graph,
+                         const hwnas_exec_options *options, bool (*goes_on)(void *context),
+                         void *context);
 void hwnas_cudnn_free_exec(hwnas_exec *exec);
 size_t hwnas_cudnn_held(const hwnas_exec *exec);
 void hwnas_cudnn_footprint(const hwnas_exec *exec, hwnas_footprint *out);

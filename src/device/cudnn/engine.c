@@ -316,16 +316,10 @@ static void save(const hwnas_cudnn_plan *plan, const hwnas_cuda_device *device)
     free(json);
 }
 
-hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
-                                  const hwnas_cudnn_operation *o)
+/* Takes the signature over. */
+static const hwnas_cudnn_plan *load_or_make(hwnas_cuda_device *device,
+                                            const hwnas_cudnn_operation *o, char *signature)
 {
-    char *signature = hwnas_cudnn_signature(o);
-    const hwnas_cudnn_plan *known = hwnas_cudnn_plans_find(device->plans, signature);
-    if (known) {
-        free(signature);
-        *out = known;
-        return HWNAS_OK;
-    }
     hwnas_cudnn_plan plan = {0};
     if (!load(&plan, device, signature)) {
         plan = (hwnas_cudnn_plan){0};
@@ -338,7 +332,25 @@ hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_devic
         }
     }
     plan.signature = signature;
-    *out = hwnas_cudnn_plans_add(device->plans, plan);
+    return hwnas_cudnn_plans_add(device->plans, plan);
+}
+
+hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
+                                  const hwnas_cudnn_operation *o)
+{
+    char *signature = hwnas_cudnn_signature(o);
+    const hwnas_cudnn_plan *plan = hwnas_cudnn_plans_find(device->plans, signature);
+    if (!plan) {
+        hwnas_cudnn_plans_begin(device->plans);
+        plan = hwnas_cudnn_plans_find(device->plans, signature);
+        if (!plan) {
+            plan = load_or_make(device, o, signature);
+            signature = NULL;
+        }
+        hwnas_cudnn_plans_end(device->plans);
+    }
+    free(signature);
+    *out = plan;
     return HWNAS_OK;
 }
 
@@ -386,7 +398,7 @@ static hwnas_status engine_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
     if (o->is_full)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' is too much for one plan", step->name);
     TRY(hwnas_cudnn_plan_get(&o->plan, net->device, o));
-    if (o->plan->is_refused)
+    if (hwnas_cudnn_plan_is_refused(o->plan))
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN has no engine for '%s': %.400s",
                           step->name, o->plan->why);
     step->workspace = o->plan->workspace;

@@ -2,6 +2,7 @@
 #include "device/cudnn/plans.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "device/cudnn/kept.h"
 
 struct hwnas_cudnn_plans {
-    size_t n_refused;  /* when they were run */
+    pthread_mutex_t making, lock; /* the second is of what follows */
+    size_t n_refused;             /* when they were run */
     size_t n, n_slots; /* n_slots is a power of two, more than twice n */
     hwnas_cudnn_plan **slots;
 };
@@ -20,6 +22,8 @@ struct hwnas_cudnn_plans {
 hwnas_cudnn_plans *hwnas_cudnn_plans_new(void)
 {
     hwnas_cudnn_plans *plans = hwnas_alloc(sizeof *plans);
+    pthread_mutex_init(&plans->making, NULL);
+    pthread_mutex_init(&plans->lock, NULL);
     plans->n_slots = 256;
     plans->slots = hwnas_alloc(plans->n_slots * sizeof *plans->slots);
     return plans;
@@ -40,7 +44,19 @@ void hwnas_cudnn_plans_free(hwnas_cudnn_plans *plans, const hwnas_cudnn_api *api
         free(plan);
     }
     free(plans->slots);
+    pthread_mutex_destroy(&plans->making);
+    pthread_mutex_destroy(&plans->lock);
     free(plans);
+}
+
+void hwnas_cudnn_plans_begin(hwnas_cudnn_plans *plans)
+{
+    pthread_mutex_lock(&plans->making);
+}
+
+void hwnas_cudnn_plans_end(hwnas_cudnn_plans *plans)
+{
+    pthread_mutex_unlock(&plans->making);
 }
 
 /* Where the signature is, or the empty slot where it would be. */
@@ -52,31 +68,36 @@ static size_t slot_of(const hwnas_cudnn_plans *plans, const char *signature)
     return at;
 }
 
-const hwnas_cudnn_plan *hwnas_cudnn_plans_find(const hwnas_cudnn_plans *plans,
-                                               const char *signature)
+const hwnas_cudnn_plan *hwnas_cudnn_plans_find(hwnas_cudnn_plans *plans, const char *signature)
 {
-    return plans->slots[slot_of(plans, signature)];
+    pthread_mutex_lock(&plans->lock);
+    const hwnas_cudnn_plan *found = plans->slots[slot_of(plans, signature)];
+    pthread_mutex_unlock(&plans->lock);
+    return found;
 }
 
 static void grow(hwnas_cudnn_plans *plans)
 {
-    hwnas_cudnn_plans larger = {
-        .n_refused = plans->n_refused, .n = plans->n, .n_slots = 2 * plans->n_slots};
+    hwnas_cudnn_plans larger = {.n_slots = 2 * plans->n_slots};
     larger.slots = hwnas_alloc(larger.n_slots * sizeof *larger.slots);
     for (size_t i = 0; i < plans->n_slots; i++)
         if (plans->slots[i])
             larger.slots[slot_of(&larger, plans->slots[i]->signature)] = plans->slots[i];
     free(plans->slots);
-    *plans = larger;
+    plans->slots = larger.slots;
+    plans->n_slots = larger.n_slots;
 }
 
 const hwnas_cudnn_plan *hwnas_cudnn_plans_add(hwnas_cudnn_plans *plans, hwnas_cudnn_plan plan)
 {
-    if (2 * ++plans->n >= plans->n_slots)
-        grow(plans);
     hwnas_cudnn_plan *kept = hwnas_alloc(sizeof *kept);
     *kept = plan;
-    return plans->slots[slot_of(plans, plan.signature)] = kept;
+    pthread_mutex_lock(&plans->lock);
+    if (2 * ++plans->n >= plans->n_slots)
+        grow(plans);
+    plans->slots[slot_of(plans, plan.signature)] = kept;
+    pthread_mutex_unlock(&plans->lock);
+    return kept;
 }
 
 size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans)
@@ -87,12 +108,19 @@ size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans)
 void hwnas_cudnn_plans_refuse(hwnas_cudnn_plans *plans, const hwnas_cudnn_plan *plan,
                               const char *why)
 {
+    pthread_mutex_lock(&plans->lock);
     hwnas_cudnn_plan *kept = plans->slots[slot_of(plans, plan->signature)];
-    if (kept->is_refused)
-        return;
-    kept->is_refused = true; /* `made` stays: another network may hold it */
-    kept->why = hwnas_strdup(why);
-    plans->n_refused++;
+    if (!kept->is_refused) {
+        kept->why = hwnas_strdup(why); /* `made` stays: another network may hold it */
+        __atomic_store_n(&kept->is_refused, true, __ATOMIC_RELEASE);
+        plans->n_refused++;
+    }
+    pthread_mutex_unlock(&plans->lock);
+}
+
+bool hwnas_cudnn_plan_is_refused(const hwnas_cudnn_plan *plan)
+{
+    return __atomic_load_n(&plan->is_refused, __ATOMIC_ACQUIRE);
 }
 
 size_t hwnas_cudnn_plans_refused(const hwnas_cudnn_plans *plans)

@@ -3,7 +3,8 @@
  * In memory as long as the device is open; on disk (kept.h), where a plan costs milliseconds
  * instead of up to two seconds. A file names the signature, the GPU and cuDNN's version that it was
  * made for and carries a checksum: one that does not fit or is damaged is deleted and made again.
- */
+ *
+ * Two threads may use them: one that runs networks, and one that makes plans ahead. */
 #ifndef HWNAS_DEVICE_CUDNN_PLANS_H
 #define HWNAS_DEVICE_CUDNN_PLANS_H
 
@@ -24,8 +25,11 @@ typedef struct hwnas_cudnn_plans hwnas_cudnn_plans;
 hwnas_cudnn_plans *hwnas_cudnn_plans_new(void);
 void hwnas_cudnn_plans_free(hwnas_cudnn_plans *plans, const hwnas_cudnn_api *api);
 /* NULL when there is none. */
-const hwnas_cudnn_plan *hwnas_cudnn_plans_find(const hwnas_cudnn_plans *plans,
-                                               const char *signature);
+const hwnas_cudnn_plan *hwnas_cudnn_plans_find(hwnas_cudnn_plans *plans, const char *signature);
+/* Between the two a plan is made, by one thread at a time: whoever waited looks first whether it is
+ * there by now. Others find and run plans meanwhile. */
+void hwnas_cudnn_plans_begin(hwnas_cudnn_plans *plans);
+void hwnas_cudnn_plans_end(hwnas_cudnn_plans *plans);
 /* Takes the plan over, with all it points to. */
 const hwnas_cudnn_plan *hwnas_cudnn_plans_add(hwnas_cudnn_plans *plans, hwnas_cudnn_plan plan);
 size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans);
@@ -34,6 +38,8 @@ size_t hwnas_cudnn_plans_count(const hwnas_cudnn_plans *plans);
  * copied. */
 void hwnas_cudnn_plans_refuse(hwnas_cudnn_plans *plans, const hwnas_cudnn_plan *plan,
                               const char *why);
+/* Also while the other thread may find out; then `why` says why. */
+bool hwnas_cudnn_plan_is_refused(const hwnas_cudnn_plan *plan);
 /* So often that has happened. */
 size_t hwnas_cudnn_plans_refused(const hwnas_cudnn_plans *plans);
 
