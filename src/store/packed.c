@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/intern.h"
 #include "base/mem.h"
@@ -12,8 +13,8 @@
 /* Numbers are written seven bits to a byte, the lowest first, with the eighth set but in the last
  * byte; a double as its 64 bits, the lowest byte first; a text with a NUL behind it. First comes
  * the format, then what values there are: metric, unit and name of the source of each kind; then
- * the events. */
-enum { FORMAT = 1, MOST_KINDS = 255, LONGEST_NAME = 63 };
+ * the events; then a checksum of all that, XXH3 of 64 bits, the lowest byte first. */
+enum { FORMAT = 1, MOST_KINDS = 255, LONGEST_NAME = 63, CHECKSUM = 8, LEAST_VALUE = 9 };
 
 /* What of an event is there. */
 enum {
@@ -36,14 +37,19 @@ static void put_number(hwnas_str *out, uint64_t number)
     } while (number);
 }
 
-static void put_double(hwnas_str *out, double value)
+static void put_bits(hwnas_str *out, uint64_t bits)
 {
     char bytes[8];
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
     for (int i = 0; i < 8; i++)
         bytes[i] = (char)(bits >> 8 * i);
     hwnas_str_addn(out, bytes, sizeof bytes);
+}
+
+static void put_double(hwnas_str *out, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put_bits(out, bits);
 }
 
 static void put_text(hwnas_str *out, const char *text)
@@ -125,6 +131,7 @@ bool hwnas_pack(hwnas_str *out, const hwnas_event *events, size_t n)
 {
     kinds *k = hwnas_alloc(sizeof *k);
     hwnas_str body = {0};
+    const size_t first = out->n;
     for (size_t i = 0; i < n; i++)
         put_event(&body, k, &events[i]);
     const bool fits = k->n < MOST_KINDS;
@@ -137,6 +144,7 @@ bool hwnas_pack(hwnas_str *out, const hwnas_event *events, size_t n)
     }
     put_number(out, n);
     hwnas_str_addn(out, body.s ? body.s : "", body.n);
+    put_bits(out, XXH3_64bits(out->s + first, out->n - first));
     hwnas_str_done(&body);
     free(k);
     return fits;
@@ -201,12 +209,24 @@ static const char *get_name(hwnas_unpacker *u)
     return u->is_damaged ? "" : hwnas_intern(name);
 }
 
+/* Cuts the checksum off. */
+static bool has_checksum(hwnas_unpacker *u)
+{
+    if (u->end - u->at < CHECKSUM)
+        return false;
+    u->end -= CHECKSUM;
+    uint64_t told = 0;
+    for (int i = 0; i < CHECKSUM; i++)
+        told |= (uint64_t)u->end[i] << 8 * i;
+    return told == XXH3_64bits(u->at, (size_t)(u->end - u->at));
+}
+
 hwnas_unpacker *hwnas_unpacker_new(const void *bytes, size_t n)
 {
     hwnas_unpacker *u = hwnas_alloc(sizeof *u);
     u->at = bytes;
     u->end = u->at + n;
-    u->is_damaged = get_number(u) != FORMAT;
+    u->is_damaged = !has_checksum(u) || get_number(u) != FORMAT;
     const uint64_t n_kinds = u->is_damaged ? 0 : get_number(u);
     u->is_damaged |= n_kinds >= MOST_KINDS;
     while (!u->is_damaged && u->kinds.n < n_kinds) {
@@ -242,7 +262,7 @@ static void get_value(hwnas_value_row *out, hwnas_unpacker *u)
     out->value = get_double(u);
     out->low = word & 1 ? get_double(u) : NAN;
     out->high = word & 1 ? get_double(u) : NAN;
-    u->is_damaged |= !isfinite(out->value);
+    u->is_damaged |= !isfinite(out->value) || isinf(out->low) || isinf(out->high);
 }
 
 static void get_outcome(hwnas_event *out, hwnas_unpacker *u)
@@ -259,7 +279,7 @@ static void get_outcome(hwnas_event *out, hwnas_unpacker *u)
     out->estimate = flags & HAS_ESTIMATE ? get_double(u) : NAN;
     t->violation = get_double(u);
     const uint64_t n = get_number(u);
-    u->is_damaged |= t->status >= HWNAS_N_STATUS || n > (uint64_t)(u->end - u->at);
+    u->is_damaged |= t->status >= HWNAS_N_STATUS || n > (uint64_t)(u->end - u->at) / LEAST_VALUE;
     if (u->is_damaged)
         return;
     if (n > u->value_room) {

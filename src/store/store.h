@@ -115,8 +115,8 @@ void hwnas_event_read_detail(hwnas_event *event, const char *detail);
 /* Is given an event, which lives until it returns. It may use the store. */
 typedef hwnas_status hwnas_event_taker(void *context, const hwnas_event *event);
 
-/* As hwnas_store_count(), without going through the trials: they have the numbers from 0 on, and
- * finished in an order without gaps. HWNAS_E_INPUT: it is not so. */
+/* How many trials there are, with the numbers from 0 on, and how many finished, in an order without
+ * gaps. HWNAS_E_INPUT: it is not so. */
 HWNAS_CHECKED hwnas_status hwnas_store_extent(uint64_t *n, uint64_t *n_finished,
                                               hwnas_store *store);
 /* Gives what happened after *position, which becomes that of the last event, in its order; from 0

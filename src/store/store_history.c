@@ -112,15 +112,24 @@ out:
 
 /* ---- Writing ---- */
 
-/* Packs the events up to `end`, from the last multiple of HWNAS_PACKED on. */
-static hwnas_status pack(hwnas_store *store, int64_t end)
+/* Packs the events up to `end`, from the last multiple of HWNAS_PACKED on; *n: how many there are.
+ * What cannot be read as rows stays as it is: who reads it says so. */
+static hwnas_status pack(size_t *n_events, hwnas_store *store, int64_t end)
 {
     hwnas_event *events;
     hwnas_str bytes = {0};
     size_t n;
     int64_t last;
-    hwnas_status status = HWNAS_OK;
-    TRY(read_events(&events, &n, &last, store, end - HWNAS_PACKED, end));
+    *n_events = 0;
+    if (!store->statements[HWNAS_SQL_PACK])
+        return HWNAS_OK;
+    hwnas_status status = read_events(&events, &n, &last, store, end - HWNAS_PACKED, end);
+    if (status == HWNAS_E_INPUT) {
+        hwnas_error_clear();
+        return HWNAS_OK;
+    }
+    TRY(status);
+    *n_events = n;
     if (n == HWNAS_PACKED && hwnas_pack(&bytes, events, n))
         status = hwnas_store_run(
             store, hwnas_store_bind(store, HWNAS_SQL_PACK, "ib", end, bytes.s, bytes.n));
@@ -132,22 +141,26 @@ static hwnas_status pack(hwnas_store *store, int64_t end)
 hwnas_status hwnas_store_add_event(hwnas_store *store, uint64_t number, hwnas_event_kind kind)
 {
     int64_t position = 0;
+    size_t n;
     TRY(hwnas_store_query_int(
         &position, store,
         hwnas_store_bind(store, HWNAS_SQL_ADD_EVENT, "it", (int64_t)number, event_kinds[kind]), 0));
-    return position % HWNAS_PACKED ? HWNAS_OK : pack(store, position);
+    return position % HWNAS_PACKED ? HWNAS_OK : pack(&n, store, position);
 }
 
 static hwnas_status pack_missing(hwnas_store *store)
 {
-    int64_t n;
-    TRY(hwnas_store_position(&n, store));
-    for (int64_t end = HWNAS_PACKED; end <= n; end += HWNAS_PACKED) {
+    int64_t last;
+    size_t n = 1; /* where a whole pack is missing the rest is no more than its rows */
+    TRY(hwnas_store_position(&last, store));
+    if (!store->statements[HWNAS_SQL_HAS_PACKED])
+        return HWNAS_OK;
+    for (int64_t end = HWNAS_PACKED; end <= last && n; end += HWNAS_PACKED) {
         int64_t found;
         TRY(hwnas_store_query_int(&found, store,
                                   hwnas_store_bind(store, HWNAS_SQL_HAS_PACKED, "i", end), 0));
         if (!found)
-            TRY(pack(store, end));
+            TRY(pack(&n, store, end));
     }
     return HWNAS_OK;
 }
@@ -213,8 +226,8 @@ static hwnas_status give_all(walk *w, hwnas_unpacker *unpacker)
     return HWNAS_OK;
 }
 
-/* The events up to `end`, if they are packed. They are copied, as who takes them may ask the
- * database something else. */
+/* The events up to `end`, if they are packed and as they were written. They are copied, as who
+ * takes them may ask the database something else. */
 static hwnas_status walk_packed(bool *is_there, walk *w, int64_t end)
 {
     hwnas_statement *row = hwnas_store_bind(w->store, HWNAS_SQL_PACKED, "i", end);
@@ -234,9 +247,8 @@ static hwnas_status walk_packed(bool *is_there, walk *w, int64_t end)
     if (!*is_there)
         return HWNAS_OK;
     hwnas_unpacker *unpacker = hwnas_unpacker_new(bytes, n);
-    const hwnas_status status = unpacker
-                                    ? give_all(w, unpacker)
-                                    : hwnas_store_damaged(w->store, "packed events cannot be read");
+    *is_there = unpacker != NULL;
+    const hwnas_status status = unpacker ? give_all(w, unpacker) : HWNAS_OK;
     hwnas_unpacker_free(unpacker);
     free(bytes);
     return status;
@@ -254,32 +266,37 @@ static hwnas_status walk_rows(walk *w, int64_t *last, int64_t from, int64_t to)
     return status;
 }
 
+/* Pack by pack; where a whole one is missing, as in a file that somebody wrote, all the rest at
+ * once. */
 static hwnas_status walk_to(walk *w, int64_t *position, int64_t end)
 {
-    bool is_packed = w->store->statements[HWNAS_SQL_PACKED];
-    int64_t at = *position;
-    while (at < end) {
-        const int64_t next = at - at % HWNAS_PACKED + HWNAS_PACKED;
+    const bool is_packed = w->store->statements[HWNAS_SQL_PACKED];
+    while (*position < end) {
+        const int64_t at = *position, whole = at - at % HWNAS_PACKED + HWNAS_PACKED;
+        const int64_t next = whole < end ? whole : end;
         bool is_there = false;
-        if (is_packed && at % HWNAS_PACKED == 0 && next <= end)
-            TRY(walk_packed(&is_there, w, next));
+        if (is_packed && at % HWNAS_PACKED == 0 && whole <= end)
+            TRY(walk_packed(&is_there, w, whole));
         if (is_there)
             *position = next;
         else
-            TRY(walk_rows(w, position, at, next < end ? next : end));
-        at = next;
+            TRY(walk_rows(w, position, at, next));
+        if (*position == at)
+            return walk_rows(w, position, next, end);
+        if (*position < next)
+            *position = next; /* the last ones were never written */
     }
     return HWNAS_OK;
 }
 
 hwnas_status hwnas_store_extent(uint64_t *n, uint64_t *n_finished, hwnas_store *store)
 {
-    static const int statements[] = {HWNAS_SQL_END, HWNAS_SQL_END_FINISHED,
-                                     HWNAS_SQL_COUNT_RUNNING};
-    int64_t found[3];
-    for (int i = 0; i < 3; i++)
+    static const int statements[] = {HWNAS_SQL_END, HWNAS_SQL_END_FINISHED, HWNAS_SQL_COUNT_RUNNING,
+                                     HWNAS_SQL_COUNT};
+    int64_t found[4];
+    for (int i = 0; i < 4; i++)
         TRY(hwnas_store_query_int(&found[i], store, store->statements[statements[i]], 0));
-    if (found[0] < 0 || found[1] < 0 || found[0] - found[1] != found[2])
+    if (found[0] < 0 || found[1] < 0 || found[0] - found[1] != found[2] || found[0] != found[3])
         return hwnas_store_damaged(store, "a trial is missing");
     *n = (uint64_t)found[0];
     *n_finished = (uint64_t)found[1];

@@ -320,7 +320,7 @@ const char *const hwnas_store_statements[HWNAS_N_STORE_SQL] = {
     [HWNAS_SQL_PACK] = "INSERT INTO packed VALUES ($1, $2) ON CONFLICT (position) DO NOTHING",
     [HWNAS_SQL_HAS_PACKED] = "SELECT count(*) FROM packed WHERE position = $1",
     [HWNAS_SQL_PACKED] = "SELECT events FROM packed WHERE position = $1",
-    /* These are found in indices, where counting goes through all trials. */
+    /* Of numbers without gaps, the ends. */
     [HWNAS_SQL_END] = "SELECT max(number) + 1 FROM trial",
     [HWNAS_SQL_END_FINISHED] = "SELECT max(finish_order) + 1 FROM trial",
     [HWNAS_SQL_COUNT_RUNNING] = "SELECT count(*) FROM trial WHERE finish_order IS NULL",

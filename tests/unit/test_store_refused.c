@@ -21,6 +21,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/str.h"
+#include "store/outline.h"
 #include "tests/unit/store_fixture.h"
 
 static void missing_or_existing(void **state)
@@ -307,6 +309,68 @@ static void large_and_damaged(void **state)
     }
 }
 
+/* Numbers that agree with each other and not with how many trials there are. */
+static void numbers_with_gaps(void **state)
+{
+    (void)state;
+    static const char *const largest[] = {"2305843009213693950", "17179869184", "7"};
+    for (size_t i = 0; i < sizeof largest / sizeof *largest; i++) {
+        uint64_t n, n_finished;
+        int64_t position = 0;
+        hwnas_trial *outlines;
+        size_t n_outlines;
+        hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+        for (uint64_t k = 0; k < 3; k++)
+            add_trial(store, k);
+        hwnas_store_close(store);
+        char *sql = hwnas_printf("UPDATE trial SET number = %s, finish_order = %s WHERE number = 2;"
+                                 "UPDATE value SET trial = %s WHERE trial = 2;"
+                                 "UPDATE event SET trial = %s WHERE trial = 2",
+                                 largest[i], largest[i], largest[i], largest[i]);
+        change_with_sqlite(sql);
+        free(sql);
+        store = open_ok(HWNAS_STORE_READ);
+        assert_int_equal(hwnas_store_extent(&n, &n_finished, store), HWNAS_E_INPUT);
+        assert_int_equal(hwnas_store_walk(&position, store, pass_over, NULL), HWNAS_E_INPUT);
+        assert_int_equal(hwnas_store_outlines(&outlines, &n_outlines, store,
+                                              &(hwnas_outline_wish){.n_metrics = 0}),
+                         HWNAS_E_INPUT);
+        assert_non_null(strstr(hwnas_last_error()->message, "damaged"));
+        hwnas_store_close(store);
+        unlink(path);
+    }
+    /* The position of an event: a search for packs to it would take for ever. */
+    int64_t position = 0;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    add_trial(store, 0);
+    hwnas_store_close(store);
+    change_with_sqlite("UPDATE event SET position = 4611686018427387904");
+    store = open_ok(HWNAS_STORE_RESUME);
+    assert_int_equal(hwnas_store_pack(store), HWNAS_OK);
+    assert_int_equal(hwnas_store_walk(&position, store, pass_over, NULL), HWNAS_OK);
+    assert_int_equal(position, 4611686018427387904);
+    hwnas_store_close(store);
+}
+
+/* The table of packed events is not found by its name, and nothing can be packed. */
+static void without_packed(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    for (uint64_t i = 0; i < 1020; i++)
+        add_trial(store, i);
+    hwnas_store_close(store);
+    change_with_sqlite("PRAGMA writable_schema = ON;"
+                       "UPDATE sqlite_master SET name = 'Packed' WHERE name = 'packed'");
+    int64_t position = 0;
+    store = open_ok(HWNAS_STORE_RESUME);
+    for (uint64_t i = 1020; i < 1030; i++)
+        add_trial(store, i);
+    assert_int_equal(hwnas_store_pack(store), HWNAS_OK);
+    assert_int_equal(hwnas_store_walk(&position, store, pass_over, NULL), HWNAS_OK);
+    hwnas_store_close(store);
+}
+
 /* Runs `check` in a child that is not root, whom permissions do not stop. */
 static void as_nobody(int (*check)(void))
 {
@@ -394,6 +458,7 @@ int main(int argc, char **argv)
         CASE(database_of_another_program), CASE(other_versions), CASE(broken_history),
         CASE(triggers_do_not_run),         CASE(truncated),      CASE(damaged),
         CASE(large_and_damaged),           CASE(unwritable),     CASE(failed_create_leaves_nothing),
+        CASE(numbers_with_gaps),           CASE(without_packed),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
