@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "store/packed.h"
-#include "store/rows.h"
+#include "store/trial_rows.h"
 
 static const char *const event_kinds[HWNAS_N_EVENT_KINDS] = {
     [HWNAS_EVENT_FINISHED] = "finished",

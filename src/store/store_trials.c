@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/rows.h"
+#include "store/trial_rows.h"
 
 static char *column_text(hwnas_statement *stmt, int column)
 {

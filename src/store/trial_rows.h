@@ -1,6 +1,6 @@
-/* rows.h: trials and their values as rows of a study's tables; for the files that read them. */
-#ifndef HWNAS_STORE_ROWS_H
-#define HWNAS_STORE_ROWS_H
+/* trial_rows.h: trials and their values as rows of a study's tables; for the files that read them. */
+#ifndef HWNAS_STORE_TRIAL_ROWS_H
+#define HWNAS_STORE_TRIAL_ROWS_H
 
 #include "store/names.h"
 #include "store/store_driver.h"
