@@ -53,13 +53,28 @@ void hwnas_evaluator_renew_runner(hwnas_evaluator *e)
         hwnas_boards_rest(&e->sites[i].boards);
 }
 
-/* The same in each session, whether the boards are open just now or not. */
+/* Whether this machine has something else to do between two networks: a training, or networks on
+ * other devices, for which a runner here makes room. */
+static bool is_busy_between(const hwnas_evaluator *e, int device)
+{
+    hwnas_trainings trainings;
+    bool has_others = false;
+    for (int i = 0; i < e->n; i++)
+        has_others |= runs_at(&e->sites[i]) && e->sites[i].host != e->sites[device].host;
+    return has_others || hwnas_predictor_trainings(&trainings, e->predictor);
+}
+
+/* The same in each session, whether the boards are open just now or not. A device here that is sent
+ * the next network would begin with it as soon as it is free. */
 int hwnas_evaluator_room(const hwnas_evaluator *e)
 {
     int first = 0;
     while (first < e->n && !runs_at(&e->sites[first]))
         first++;
-    return first < e->n ? e->sites[first].room : 1;
+    if (first == e->n)
+        return 1;
+    const bool is_far = hwnas_device_is_elsewhere(spelling_at(&e->sites[first]));
+    return !is_far && is_busy_between(e, first) ? 1 : e->sites[first].room;
 }
 
 void hwnas_evaluator_forget_ahead(hwnas_evaluator *e)

@@ -308,3 +308,25 @@ END
     ln -s "$HWNAS_FAKE_GPU"/libcuda.so.1 "$HWNAS_FAKE_GPU"/libnvidia-ml.so.1 "$HWNAS_FAKE_GPU"/libnvrtc.so.12 twelve
     LD_LIBRARY_PATH=$PWD/twelve ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.05
 }
+
+@test "where this machine has something else to do between two networks none is sent ahead" {
+    prepare
+    printf '%s\n' '#!/bin/sh' 'echo 50' >train
+    chmod +x train
+    cp job.yaml plain.yaml
+    # A training, which would run while the next network is measured.
+    sed 's/params\]/accuracy]/' plain.yaml >job.yaml
+    echo 'accuracy: command:./train' >>job.yaml
+    FAKE_GPU_HOLDS=0 ends 0 search job.yaml --strategy random --json
+    is out "(d['finished'], d['failed']) == (14, 0)"
+    grep -q network trace
+    not grep -q ahead trace
+    # A second device, for which the first one's runner makes room.
+    rm trace
+    sed 's/^device: .*/devices: [{name: gpu, device: "cuda:0:quick"}, {name: other, device: "null"}]/' \
+        plain.yaml >job.yaml
+    ends 0 search job.yaml --strategy random --study two.db --json
+    is out "(d['finished'], d['failed']) == (14, 0)"
+    grep -q network trace
+    not grep -q ahead trace
+}

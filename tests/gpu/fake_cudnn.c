@@ -184,7 +184,8 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
 
 /* FAKE_CUDNN_FAULT: "run" plans with a convolution are made, and fail when they are run; "bf16" no
  * engine takes such values; "five" to make a plan with a window of five columns kills the process;
- * "ahead" any that is made by another thread than that which runs networks does. */
+ * "ahead" any that is made by another thread than that which runs networks does; "full" those are
+ * refused. */
 static bool has_fault(const char *name)
 {
     const char *text = getenv("FAKE_CUDNN_FAULT");
@@ -300,7 +301,7 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
         const bool is_ahead = handle_thread && gettid() != handle_thread;
         if ((has_fault("five") && has_columns(d, 5)) || (has_fault("ahead") && is_ahead))
             raise(SIGKILL);
-        if (!compile_plan(d))
+        if ((has_fault("full") && is_ahead) || !compile_plan(d))
             return CUDNN_STATUS_NOT_SUPPORTED;
         fake_note_plan(is_ahead);
     }

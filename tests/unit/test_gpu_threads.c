@@ -129,6 +129,47 @@ static void what_is_prepared_is_there(void **state)
     nothing_is_left();
 }
 
+/* A plan that cannot be made beside a network that runs is made in its turn, and the same one. */
+static void what_is_refused_ahead_is_not_refused(void **state)
+{
+    (void)state;
+    setenv("FAKE_CUDNN_COMPILES", "1", 1);
+    const hwnas_exec_options options = {.precision = HWNAS_F32};
+    hwnas_graph *graph = image_net(1);
+    int n_all = 0;
+    for (int is_full = 0; is_full < 2; is_full++) {
+        pthread_barrier_t begin;
+        pthread_t thread;
+        hwnas_exec *exec = NULL;
+        pthread_barrier_init(&begin, NULL, 2);
+        ahead a = {.device = open_gpu_as("0:quick"),
+                   .begin = &begin,
+                   .n = is_full,
+                   .graphs = &graph,
+                   .precision = HWNAS_F32};
+        if (is_full)
+            setenv("FAKE_CUDNN_FAULT", "full", 1);
+        assert_int_equal(pthread_create(&thread, NULL, prepare, &a), 0);
+        pthread_barrier_wait(&begin);
+        pthread_join(thread, NULL);
+        assert_int_equal(a.n_asked > 0, is_full);
+        unsetenv("FAKE_CUDNN_FAULT");
+        const int before = n_compiled();
+        ok(hwnas_device_compile(&exec, a.device, graph, &options));
+        if (is_full)
+            assert_int_equal(n_compiled() - before, n_all);
+        else
+            n_all = n_compiled() - before;
+        assert_true(n_all > 2);
+        hwnas_exec_free(exec);
+        hwnas_device_close(a.device);
+        pthread_barrier_destroy(&begin);
+    }
+    hwnas_graph_free(graph);
+    unsetenv("FAKE_CUDNN_COMPILES");
+    nothing_is_left();
+}
+
 static int forget_plans(void **state)
 {
     (void)state;
@@ -145,6 +186,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(plans_are_made_beside),
         cmocka_unit_test(plans_are_refused_beside),
         cmocka_unit_test(what_is_prepared_is_there),
+        cmocka_unit_test(what_is_refused_ahead_is_not_refused),
     };
     return cmocka_run_group_tests(tests, forget_plans, NULL);
 }

@@ -82,6 +82,7 @@ hwnas_status hwnas_cudnn_net_new(hwnas_cudnn_net **out, hwnas_cuda_device *devic
     hwnas_cudnn_net *net = hwnas_alloc(sizeof *net);
     net->device = device;
     net->precision = precision;
+    net->is_ahead = compile != NULL;
     net->arena = hwnas_arena_new();
     TRY_OUT(hwnas_graph_copy(&net->graph, graph));
     hwnas_cudnn_bans bans = hwnas_cudnn_bans_new(net->arena, net->graph);

@@ -102,6 +102,7 @@ struct hwnas_cudnn_net {
     hwnas_exec base;
     hwnas_cuda_device *device;
     hwnas_precision precision;
+    bool is_ahead; /* its plans are made for later, beside a network that runs */
     hwnas_arena *arena;
     hwnas_graph *graph; /* a copy of our own; steps count its nodes */
     size_t n_tensors, tensor_capacity;

@@ -316,14 +316,20 @@ static void save(const hwnas_cudnn_plan *plan, const hwnas_cuda_device *device)
     free(json);
 }
 
-/* Takes the signature over. */
+/* Takes the signature over. NULL: it was refused, and may not be in its turn. */
 static const hwnas_cudnn_plan *load_or_make(hwnas_cuda_device *device,
-                                            const hwnas_cudnn_operation *o, char *signature)
+                                            const hwnas_cudnn_operation *o, char *signature,
+                                            bool is_ahead)
 {
     hwnas_cudnn_plan plan = {0};
     if (!load(&plan, device, signature)) {
         plan = (hwnas_cudnn_plan){0};
         make(&plan, device, o);
+        if (is_ahead && plan.is_refused) {
+            free(plan.why);
+            free(signature);
+            return NULL;
+        }
         plan.signature = signature;
         save(&plan, device);
         if (plan.made && device->is_dry) { /* it has been seen to exist; nothing will run it */
@@ -335,8 +341,8 @@ static const hwnas_cudnn_plan *load_or_make(hwnas_cuda_device *device,
     return hwnas_cudnn_plans_add(device->plans, plan);
 }
 
-hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
-                                  const hwnas_cudnn_operation *o)
+static const hwnas_cudnn_plan *get(hwnas_cuda_device *device, const hwnas_cudnn_operation *o,
+                                   bool is_ahead)
 {
     char *signature = hwnas_cudnn_signature(o);
     const hwnas_cudnn_plan *plan = hwnas_cudnn_plans_find(device->plans, signature);
@@ -344,14 +350,28 @@ hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_devic
         hwnas_cudnn_plans_begin(device->plans);
         plan = hwnas_cudnn_plans_find(device->plans, signature);
         if (!plan) {
-            plan = load_or_make(device, o, signature);
+            plan = load_or_make(device, o, signature, is_ahead);
             signature = NULL;
         }
         hwnas_cudnn_plans_end(device->plans);
     }
     free(signature);
-    *out = plan;
+    return plan;
+}
+
+hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
+                                  const hwnas_cudnn_operation *o)
+{
+    *out = get(device, o, false);
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_cudnn_plan_get_ahead(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
+                                        const hwnas_cudnn_operation *o)
+{
+    *out = get(device, o, true);
+    return *out ? HWNAS_OK
+                : hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "a plan is refused while a network runs");
 }
 
 /* ---- The kind ---- */
@@ -397,7 +417,8 @@ static hwnas_status engine_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s': cuDNN is not to be used", step->name);
     if (o->is_full)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' is too much for one plan", step->name);
-    TRY(hwnas_cudnn_plan_get(&o->plan, net->device, o));
+    TRY(net->is_ahead ? hwnas_cudnn_plan_get_ahead(&o->plan, net->device, o)
+                      : hwnas_cudnn_plan_get(&o->plan, net->device, o));
     if (hwnas_cudnn_plan_is_refused(o->plan))
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN has no engine for '%s': %.400s",
                           step->name, o->plan->why);

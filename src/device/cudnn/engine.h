@@ -11,6 +11,11 @@
 HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
                                                 hwnas_cuda_device *device,
                                                 const hwnas_cudnn_operation *o);
+/* The same, for later. A GPU that refuses now may do so for want of memory, which another network
+ * has: that is HWNAS_E_INTERRUPTED, and nothing is remembered. */
+HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get_ahead(const hwnas_cudnn_plan **out,
+                                                      hwnas_cuda_device *device,
+                                                      const hwnas_cudnn_operation *o);
 
 /* The pointers of a run: of ports that lie in memory `places` has the addresses, by port; numbers
  * are read from the operation. Yours to destroy. */

@@ -42,9 +42,14 @@ cudnnBackendDescriptor_t hwnas_cudnn_cache_of(hwnas_cuda_device *device,
             free(form);
             return c->all[i].made;
         }
+    const cudnnBackendDescriptor_t made = make(device->cudnn, graph);
+    if (!made) { /* perhaps for want of memory, which another network has */
+        free(form);
+        return NULL;
+    }
     HWNAS_GROW(c->all, c->n, c->capacity);
-    c->all[c->n] = (cache){.form = form, .made = make(device->cudnn, graph)};
-    return c->all[c->n++].made;
+    c->all[c->n++] = (cache){.form = form, .made = made};
+    return made;
 }
 
 size_t hwnas_cudnn_caches_count(const hwnas_cudnn_caches *caches)
