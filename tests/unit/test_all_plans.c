@@ -170,7 +170,7 @@ static outcome finalise(hwnas_cuda_device *device, const wanted_set *set, const 
     for (; i < set->n && i < most && hwnas_now() < end; i++) {
         const hwnas_cudnn_plan *plan;
         const wanted *w = &set->all[order[i]];
-        ok(hwnas_cudnn_plan_get(&plan, device, &w->o), w->signature);
+        ok(hwnas_cudnn_plan_get(&plan, device, &w->o, false), w->signature);
         out.n_made += !plan->is_refused;
         out.n_compiled += !plan->is_refused &&
                           plan->behavior >> CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;

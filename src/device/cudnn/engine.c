@@ -341,8 +341,8 @@ static const hwnas_cudnn_plan *load_or_make(hwnas_cuda_device *device,
     return hwnas_cudnn_plans_add(device->plans, plan);
 }
 
-static const hwnas_cudnn_plan *get(hwnas_cuda_device *device, const hwnas_cudnn_operation *o,
-                                   bool is_ahead)
+hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
+                                  const hwnas_cudnn_operation *o, bool is_ahead)
 {
     char *signature = hwnas_cudnn_signature(o);
     const hwnas_cudnn_plan *plan = hwnas_cudnn_plans_find(device->plans, signature);
@@ -356,21 +356,8 @@ static const hwnas_cudnn_plan *get(hwnas_cuda_device *device, const hwnas_cudnn_
         hwnas_cudnn_plans_end(device->plans);
     }
     free(signature);
-    return plan;
-}
-
-hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
-                                  const hwnas_cudnn_operation *o)
-{
-    *out = get(device, o, false);
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_cudnn_plan_get_ahead(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
-                                        const hwnas_cudnn_operation *o)
-{
-    *out = get(device, o, true);
-    return *out ? HWNAS_OK
+    *out = plan;
+    return plan ? HWNAS_OK
                 : hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "a plan is refused while a network runs");
 }
 
@@ -417,8 +404,7 @@ static hwnas_status engine_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s': cuDNN is not to be used", step->name);
     if (o->is_full)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' is too much for one plan", step->name);
-    TRY(net->is_ahead ? hwnas_cudnn_plan_get_ahead(&o->plan, net->device, o)
-                      : hwnas_cudnn_plan_get(&o->plan, net->device, o));
+    TRY(hwnas_cudnn_plan_get(&o->plan, net->device, o, net->is_ahead));
     if (hwnas_cudnn_plan_is_refused(o->plan))
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "cuDNN has no engine for '%s': %.400s",
                           step->name, o->plan->why);

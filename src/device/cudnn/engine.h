@@ -6,16 +6,12 @@
 #include "device/cudnn/plans.h"
 
 /* The plan of an operation: remembered, read from disk, or made. When no engine takes it, the plan
- * says so (is_refused), which is not a failure. A GPU's properties must be known
- * (device->properties). */
+ * says so (is_refused), which is not a failure. Ahead, while another network runs, that may be for
+ * want of memory: it is HWNAS_E_INTERRUPTED, and nothing is remembered. A GPU's properties must be
+ * known (device->properties). */
 HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
                                                 hwnas_cuda_device *device,
-                                                const hwnas_cudnn_operation *o);
-/* The same, for later. A GPU that refuses now may do so for want of memory, which another network
- * has: that is HWNAS_E_INTERRUPTED, and nothing is remembered. */
-HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get_ahead(const hwnas_cudnn_plan **out,
-                                                      hwnas_cuda_device *device,
-                                                      const hwnas_cudnn_operation *o);
+                                                const hwnas_cudnn_operation *o, bool is_ahead);
 
 /* The pointers of a run: of ports that lie in memory `places` has the addresses, by port; numbers
  * are read from the operation. Yours to destroy. */
