@@ -91,8 +91,10 @@ static void put_p50(hwnas_grid *grid, const hwnas_profile_row *row, const units 
 static bool is_wide(const hwnas_profile_row *row)
 {
     const bool is_window = row->command && strstr(row->command, " --streams ");
-    return row->status == HWNAS_OK && row->m.stop == HWNAS_STOP_BUDGET && !row->m.is_unstable &&
-           row->m.mode != HWNAS_SUSTAINED && !is_window;
+    /* A row that was recorded has these as words alone. */
+    const bool is_over = row->stop && !strcmp(row->stop, hwnas_stop_name(HWNAS_STOP_BUDGET));
+    const bool goes_on = row->mode && !strcmp(row->mode, hwnas_mode_name(HWNAS_SUSTAINED));
+    return row->status == HWNAS_OK && is_over && !row->m.is_unstable && !goes_on && !is_window;
 }
 
 static void put_interval(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)

@@ -224,6 +224,10 @@ END
     mv out printed
     ends 0 report here.json --markdown
     diff printed here.md
+    # Intervals that stayed wide are marked in what was recorded, too.
+    sed 's/"stop": "[a-z]*"/"stop": "budget"/; s/"unstable": true/"unstable": false/; s/"cpu_time": true/"cpu_time": false/' here.json >wide.json
+    ends 0 report wide.json --markdown
+    [ "$(grep -c '| \(\\\[.*\\\]\|-\) \\~ |' wide.md)" = 4 ]
     refuses 2 "--csv and --markdown exclude each other" profile mnist_mlp --csv --markdown
     refuses 2 "--json and --markdown exclude each other" compare mnist_mlp --json --markdown
     refuses 2 "--markdown is of the rows*--csv" profile mnist_mlp --layers --markdown
