@@ -277,6 +277,17 @@ static void assert_same_event(const hwnas_event *a, const hwnas_event *b)
     }
 }
 
+/* The whole history says what `wanted` does: by rows, which have details, or by packs. */
+static void assert_history(hwnas_store *store, const events *wanted, bool by_rows)
+{
+    events got = walk(store, 0);
+    assert_int_equal(got.n, wanted->n);
+    assert_int_equal(got.rows[0].trial.detail != NULL, by_rows);
+    for (size_t i = 0; i < got.n; i++)
+        assert_same_event(&got.rows[i], &wanted->rows[i]);
+    free_events(&got);
+}
+
 /* A history that is long enough to be packed says the same as its rows; so does one whose packs
  * were lost, and one that has a gap, until they are made again. */
 static void packed_history_says_the_same(void **state)
@@ -318,28 +329,13 @@ static void packed_history_says_the_same(void **state)
     for (int lost = 0; lost < 2; lost++) {
         assert_true(db->ops->exec(db, lost ? "DELETE FROM packed"
                                            : "DELETE FROM packed WHERE position = 1024"));
-        events rows = walk(store, 0);
-        assert_int_equal(rows.n, packed.n);
-        assert_non_null(rows.rows[0].trial.detail);
-        for (size_t i = 0; i < rows.n; i++)
-            assert_same_event(&rows.rows[i], &packed.rows[i]);
-        free_events(&rows);
+        assert_history(store, &packed, true);
     }
     assert_int_equal(hwnas_store_pack(store), HWNAS_OK);
-    events again = walk(store, 0);
-    assert_int_equal(again.n, packed.n);
-    assert_null(again.rows[0].trial.detail);
-    for (size_t i = 0; i < again.n; i++)
-        assert_same_event(&again.rows[i], &packed.rows[i]);
-    free_events(&again);
+    assert_history(store, &packed, false);
     /* Not as it was written: the rows are read. */
     assert_true(db->ops->exec(db, "UPDATE packed SET events = substr(events, 2)"));
-    again = walk(store, 0);
-    assert_int_equal(again.n, packed.n);
-    assert_non_null(again.rows[0].trial.detail);
-    for (size_t i = 0; i < again.n; i++)
-        assert_same_event(&again.rows[i], &packed.rows[i]);
-    free_events(&again);
+    assert_history(store, &packed, true);
     assert_true(db->ops->exec(db, "DELETE FROM packed"));
     assert_int_equal(hwnas_store_pack(store), HWNAS_OK);
     assert_true(db->ops->exec(db, "UPDATE packed SET events = (SELECT events FROM packed WHERE"
