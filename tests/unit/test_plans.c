@@ -408,6 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(too_large_a_model_is_told, close_dry),
         cmocka_unit_test_teardown(no_gpu_is_named, close_dry),
     };
+    setenv("HWNAS_PLANS", "", 1); /* each run makes its own */
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

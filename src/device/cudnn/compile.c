@@ -82,7 +82,6 @@ hwnas_status hwnas_cudnn_net_new(hwnas_cudnn_net **out, hwnas_cuda_device *devic
     hwnas_cudnn_net *net = hwnas_alloc(sizeof *net);
     net->device = device;
     net->precision = precision;
-    net->is_ahead = compile != NULL;
     net->arena = hwnas_arena_new();
     TRY_OUT(hwnas_graph_copy(&net->graph, graph));
     hwnas_cudnn_bans bans = hwnas_cudnn_bans_new(net->arena, net->graph);
@@ -207,6 +206,7 @@ static hwnas_status prepare_step(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
     if (!device->goes_on(device->going))
         return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "'%s' is compiled in its turn",
                           net->graph->name);
+    net->is_ahead = true;
     return step->kind == &hwnas_cudnn_rnn ? HWNAS_OK : step->kind->compile(step, net);
 }
 
