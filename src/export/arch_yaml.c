@@ -114,7 +114,7 @@ static hwnas_status replace_section(hwnas_str *text, const char *name, const hwn
 {
     const char *begin, *end;
     hwnas_str with = {0};
-    TRY(find_section(&begin, &end, name, arch->space->path, text));
+    TRY(find_section(&begin, &end, name, arch->space->text_path, text));
     hwnas_str_addn(&with, text->s, (size_t)(begin - text->s));
     if (begin < end)
         add(&with, arch);
@@ -144,11 +144,11 @@ static bool has_set_settings(const hwnas_space *space)
 static hwnas_status check(const hwnas_str *text, const hwnas_arch *arch)
 {
     hwnas_status status = HWNAS_OK;
-    const hwnas_place place = {.file = arch->space->path};
+    const hwnas_place place = {.file = arch->space->text_path};
     hwnas_space *space = NULL;
     hwnas_arch *fixed = NULL;
     hwnas_graph *graph = NULL, *expected = NULL;
-    TRY_OUT(hwnas_space_parse(&space, arch->space->path, text->s, text->n, NULL));
+    TRY_OUT(hwnas_space_parse(&space, arch->space->text_path, text->s, text->n, NULL));
     TRY_OUT(hwnas_space_attach_model(space));
     TRY_OUT(hwnas_graph_check(space));
     fixed = hwnas_arch_new(space);
@@ -171,7 +171,7 @@ hwnas_status hwnas_arch_yaml_write(hwnas_str *out, const hwnas_arch *arch)
     hwnas_str text = {0};
     char *file = NULL;
     size_t length;
-    TRY_OUT(hwnas_file_read_text(&file, &length, arch->space->path, MAX_BYTES));
+    TRY_OUT(hwnas_file_read_text(&file, &length, arch->space->text_path, MAX_BYTES));
     hwnas_str_addn(&text, file, length);
     TRY_OUT(replace_section(&text, "choices", arch, add_choices));
     if (has_set_settings(arch->space))

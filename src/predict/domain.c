@@ -88,7 +88,8 @@ json_t *hwnas_domain_unseen(const json_t *domain, const hwnas_space *space,
     for (size_t p = 0; p < choice->n_positions; p++) {
         const hwnas_gene *gene = &space->genes[choice->first_gene + p];
         for (size_t v = 0; v < gene->n_values; v++)
-            if (!hwnas_domain_has(domain, space, choice->first_gene + p, v) &&
+            if (hwnas_gene_keeps(gene, v) &&
+                !hwnas_domain_has(domain, space, choice->first_gene + p, v) &&
                 !hwnas_domain_lists(unseen, gene->labels[v]))
                 json_array_append_new(unseen, json_string(gene->labels[v]));
     }

@@ -21,8 +21,8 @@ bool hwnas_domain_lists(const json_t *list, const char *label);
 /* Whether a domain has a value of a gene. A choice that is not in it has all. */
 bool hwnas_domain_has(const json_t *domain, const hwnas_space *space, size_t gene, size_t value);
 
-/* The labels of a choice that a domain does not have, each once, in the order of the space's
- * values. A new reference. */
+/* The labels of a choice that may be chosen and that a domain does not have, each once, in the
+ * order of the space's values. A new reference. */
 json_t *hwnas_domain_unseen(const json_t *domain, const hwnas_space *space,
                             const hwnas_choice *choice);
 

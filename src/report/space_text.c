@@ -13,13 +13,15 @@
 
 /* ---- Choices ---- */
 
-/* "{1 2 3}"; the labels themselves in `json`. */
-static char *list_labels(json_t *json, size_t n, const char *const *labels)
+/* "{1 2 3}", of the values that may be chosen; the labels themselves in `json`. */
+static char *list_labels(json_t *json, const hwnas_gene *gene)
 {
     hwnas_str text = {0};
-    for (size_t v = 0; v < n; v++) {
-        hwnas_str_addf(&text, "%s%s", v ? " " : "{", labels[v]);
-        json_array_append_new(json, json_string(labels[v]));
+    for (size_t v = 0; v < gene->n_values; v++) {
+        if (!hwnas_gene_keeps(gene, v))
+            continue;
+        hwnas_str_addf(&text, "%s%s", text.n ? " " : "{", gene->labels[v]);
+        json_array_append_new(json, json_string(gene->labels[v]));
     }
     hwnas_str_add(&text, "}");
     return text.s;
@@ -33,7 +35,7 @@ static json_t *show_choice(hwnas_str *text, const hwnas_space *space, const hwna
     for (size_t p = 0, n = 1; p < choice->n_positions; p += n, n = 1) {
         const hwnas_gene *gene = &space->genes[choice->first_gene + p];
         json_t *labels = json_array();
-        char *list = list_labels(labels, gene->n_values, gene->labels);
+        char *list = list_labels(labels, gene);
         while (p + n < choice->n_positions && gene[n].labels == gene->labels)
             n++;
         hwnas_str_addf(text, n > 1 ? "%s%s x %zu" : "%s%s", p ? " " : "", list, n);

@@ -13,13 +13,19 @@ static double number(const hwnas_value *value)
     return value->kind == HWNAS_VALUE_INT ? (double)value->i : value->r;
 }
 
-/* Index of the value at that end of a gene, or -1 where one of its values is not a number. */
+/* Index of the value at that end of a gene, of those that may be chosen, or -1 where one is not a
+ * number.
+ */
 static int index_at(const hwnas_gene *gene, hwnas_end end)
 {
-    int at = 0;
+    int at = -1;
     for (int v = 0; v < (int)gene->n_values; v++) {
         if (!is_number(&gene->values[v]))
             return -1;
+        if (!hwnas_gene_keeps(gene, (size_t)v))
+            continue;
+        if (at < 0)
+            at = v;
         double step = number(&gene->values[v]) - number(&gene->values[at]);
         if (end == HWNAS_LARGEST ? step > 0 : step < 0)
             at = v;

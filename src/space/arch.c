@@ -180,6 +180,23 @@ const char *hwnas_space_choice(const hwnas_space *space, size_t gene)
     return space->choices[space->genes[gene].choice].name;
 }
 
+/* Why the rules do not hold, for a code that can be read. */
+static hwnas_status broken_rule(const hwnas_arch *arch, const char *code)
+{
+    const hwnas_space *space = arch->space;
+    char what[128];
+    for (size_t g = 0; g < space->n_genes; g++) {
+        const hwnas_gene *gene = &space->genes[g];
+        if (hwnas_gene_keeps(gene, arch->genes[g]) || !hwnas_arch_is_active(arch, g))
+            continue;
+        snprintf(what, sizeof what, "'%.32s' is left out of the values of '%s' at position %zu",
+                 gene->labels[arch->genes[g]], space->choices[gene->choice].name,
+                 gene->position + 1);
+        return bad_code(space, code, what);
+    }
+    return bad_code(space, code, "a constraint of the space does not hold");
+}
+
 hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const char *code)
 {
     hwnas_status status = HWNAS_OK;
@@ -216,7 +233,7 @@ hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const 
     const bool holds = hwnas_arch_settle(arch);
     TRY_OUT(check_given(arch, n_given, code));
     if (!holds) {
-        status = bad_code(space, code, "a constraint of the space does not hold");
+        status = broken_rule(arch, code);
         goto out;
     }
     *out = arch;

@@ -90,6 +90,15 @@ static hwnas_expr *rule_of(const hwnas_space *space, const hwnas_gene *gene, con
     return any_of(arena, equal, 0, n);
 }
 
+/* What is kept by both. */
+static const bool *keep_both(hwnas_arena *arena, const hwnas_gene *gene, const bool *kept)
+{
+    bool *both = hwnas_arena_alloc(arena, gene->n_values * sizeof *both);
+    for (size_t v = 0; v < gene->n_values; v++)
+        both[v] = kept[v] && hwnas_gene_keeps(gene, v);
+    return both;
+}
+
 hwnas_status hwnas_space_hold(const hwnas_space **out, const hwnas_space *space,
                               const bool *const *kept)
 {
@@ -100,10 +109,14 @@ hwnas_status hwnas_space_hold(const hwnas_space **out, const hwnas_space *space,
     if (space->n_constraints)
         memcpy(held->constraints, space->constraints,
                space->n_constraints * sizeof *held->constraints);
+    if (space->n_genes)
+        held->genes = hwnas_arena_copy(arena, space->genes, space->n_genes * sizeof *held->genes);
     for (size_t g = 0; g < space->n_genes; g++) {
         hwnas_expr *rule = rule_of(space, &space->genes[g], kept[g]);
-        if (rule)
-            held->constraints[held->n_constraints++] = rule;
+        if (!rule)
+            continue;
+        held->constraints[held->n_constraints++] = rule;
+        held->genes[g].kept = keep_both(arena, &space->genes[g], kept[g]);
     }
     *out = space;
     if (held->n_constraints == space->n_constraints)

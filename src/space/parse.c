@@ -267,6 +267,19 @@ static hwnas_status parse_constraints(hwnas_space *space, const hwnas_yaml *node
     return HWNAS_OK;
 }
 
+static hwnas_status check_version(const hwnas_yaml *root)
+{
+    const hwnas_yaml *written = hwnas_yaml_get(root, "hwnas");
+    int64_t version;
+    if (!written)
+        return HWNAS_OK;
+    TRY(hwnas_yaml_int(&version, written, "'hwnas'", INT64_MIN, INT64_MAX));
+    return version == 1 ? HWNAS_OK
+                        : hwnas_fail(HWNAS_E_INPUT, &written->place,
+                                     "this hwnas reads version 1 of the language, not %lld",
+                                     (long long)version);
+}
+
 static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const char *settings)
 {
     static const char *const keys[] = {"hwnas",     "name",    "about",   "settings",
@@ -277,16 +290,6 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const
     static const char *const required[] = {"hwnas", "name", "input", "network", NULL};
     static const char *const derived_required[] = {"hwnas", "name", "model", "changes", NULL};
     const hwnas_yaml *model = hwnas_yaml_get(root, "model");
-    int64_t version;
-    TRY(hwnas_yaml_expect(root, HWNAS_YAML_MAPPING, "a space"));
-    const hwnas_yaml *written = hwnas_yaml_get(root, "hwnas"); /* before what it may have changed */
-    if (written) {
-        TRY(hwnas_yaml_int(&version, written, "'hwnas'", INT64_MIN, INT64_MAX));
-        if (version != 1)
-            return hwnas_fail(HWNAS_E_INPUT, &written->place,
-                              "this hwnas reads version 1 of the language, not %lld",
-                              (long long)version);
-    }
     TRY(hwnas_yaml_check_keys(root, model ? "a space with a model" : "a space",
                               model ? derived_keys : keys));
     for (const char *const *key = model ? derived_required : required; *key; key++)
@@ -322,22 +325,51 @@ static hwnas_status parse_file(hwnas_space *space, const hwnas_yaml *root, const
     return hwnas_symbols_check(space);
 }
 
+static hwnas_status parse_whole(hwnas_space **out, hwnas_arena *arena, const char *path,
+                                const hwnas_yaml *root, const char *settings)
+{
+    hwnas_space *space = hwnas_arena_alloc(arena, sizeof *space);
+    space->arena = arena;
+    space->path = space->text_path = hwnas_arena_string(arena, path, strlen(path));
+    TRY(parse_file(space, root, settings));
+    hwnas_space_prepare(space);
+    *out = space;
+    return HWNAS_OK;
+}
+
+/* `is_base`: another space is narrowed from it. */
+static hwnas_status parse(hwnas_space **out, const char *path, const char *text, size_t length,
+                          const char *settings, bool is_base)
+{
+    hwnas_arena *arena = hwnas_arena_new();
+    hwnas_yaml *root;
+    hwnas_status status = hwnas_yaml_parse(&root, arena, path, text, length);
+    if (status == HWNAS_OK)
+        status = hwnas_yaml_expect(root, HWNAS_YAML_MAPPING, "a space");
+    if (status == HWNAS_OK)
+        status = check_version(root); /* before what it may have changed */
+    const hwnas_yaml *base = status == HWNAS_OK ? hwnas_yaml_get(root, "base") : NULL;
+    if (base && is_base)
+        status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &base->place,
+                                       "a space with a base cannot be the base of another"),
+                            "name '%.80s' there, and give the values that are left", base->text);
+    else if (base)
+        status = hwnas_parse_narrow(out, path, root, settings);
+    else if (status == HWNAS_OK)
+        status = parse_whole(out, arena, path, root, settings);
+    if (base || status != HWNAS_OK)
+        hwnas_arena_free(arena);
+    return status;
+}
+
 hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *text, size_t length,
                                const char *settings)
 {
-    hwnas_arena *arena = hwnas_arena_new();
-    hwnas_space *space = hwnas_arena_alloc(arena, sizeof *space);
-    hwnas_yaml *root;
-    space->arena = arena;
-    space->path = hwnas_arena_string(arena, path, strlen(path));
-    hwnas_status status = hwnas_yaml_parse(&root, arena, path, text, length);
-    if (status == HWNAS_OK)
-        status = parse_file(space, root, settings);
-    if (status == HWNAS_OK) {
-        hwnas_space_prepare(space);
-        *out = space;
-    } else {
-        hwnas_space_free(space);
-    }
-    return status;
+    return parse(out, path, text, length, settings, false);
+}
+
+hwnas_status hwnas_space_parse_base(hwnas_space **out, const char *path, const char *text,
+                                    size_t length, const char *settings)
+{
+    return parse(out, path, text, length, settings, true);
 }

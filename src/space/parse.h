@@ -38,6 +38,9 @@ HWNAS_CHECKED hwnas_status hwnas_parse_inputs(hwnas_space *space, const hwnas_ya
 /* `model` and `changes`. */
 HWNAS_CHECKED hwnas_status hwnas_parse_changes(hwnas_space *space, const hwnas_yaml *model,
                                                const hwnas_yaml *changes);
+/* A space with a `base`, whose values it has, or fewer. It owns what it has of it. */
+HWNAS_CHECKED hwnas_status hwnas_parse_narrow(hwnas_space **out, const char *path,
+                                              const hwnas_yaml *root, const char *settings);
 /* A list of statements. */
 HWNAS_CHECKED hwnas_status hwnas_parse_body(hwnas_body *out, hwnas_scope *scope,
                                             const hwnas_yaml *node, const char *what);

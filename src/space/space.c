@@ -20,6 +20,13 @@ static hwnas_status find(char **path, const char *name)
     return hwnas_file_find(path, name, "search_spaces", ".yaml"); /* for its message */
 }
 
+/* Both are the caller's, also of a failure. */
+static hwnas_status read_space(char **path, char **text, size_t *length, const char *name)
+{
+    TRY(find(path, name));
+    return hwnas_file_read_text(text, length, *path, MAX_BYTES);
+}
+
 size_t hwnas_space_name_length(const char *name)
 {
     const char *colon = strrchr(name, ':');
@@ -32,14 +39,31 @@ hwnas_status hwnas_space_load(hwnas_space **out, const char *name)
     const size_t n = hwnas_space_name_length(name);
     char *file = hwnas_printf("%.*s", (int)n, name), *path = NULL, *text = NULL;
     size_t length;
-    TRY_OUT(find(&path, file));
-    TRY_OUT(hwnas_file_read_text(&text, &length, path, MAX_BYTES));
+    TRY_OUT(read_space(&path, &text, &length, file));
     TRY_OUT(hwnas_space_parse(out, path, text, length, name[n] ? name + n + 1 : NULL));
 out:
     free(text);
     free(path);
     free(file);
     return status;
+}
+
+hwnas_status hwnas_space_load_base(hwnas_space **out, const char *name, const char *settings)
+{
+    hwnas_status status = HWNAS_OK;
+    char *path = NULL, *text = NULL;
+    size_t length;
+    TRY_OUT(read_space(&path, &text, &length, name));
+    TRY_OUT(hwnas_space_parse_base(out, path, text, length, settings));
+out:
+    free(text);
+    free(path);
+    return status;
+}
+
+bool hwnas_gene_keeps(const hwnas_gene *gene, size_t value)
+{
+    return !gene->kept || gene->kept[value];
 }
 
 void hwnas_space_free(hwnas_space *space)

@@ -14,6 +14,7 @@ typedef struct hwnas_gene {
     size_t n_values;
     const hwnas_value *values;
     const char *const *labels; /* spelling of each value in a code */
+    const bool *kept;          /* by value, whether it may be chosen; NULL: all may */
 } hwnas_gene;
 
 typedef struct hwnas_choice {
@@ -83,7 +84,8 @@ typedef struct hwnas_space_builder {
 
 struct hwnas_space {
     hwnas_arena *arena;
-    const char *path; /* the file it came from */
+    const char *path;      /* the file it came from */
+    const char *text_path; /* the file that has its network: that of its base, where it has one */
     const char *name;
     const char *about;
     size_t n_settings;
@@ -121,6 +123,15 @@ HWNAS_CHECKED hwnas_status hwnas_space_load(hwnas_space **out, const char *name)
 /* `settings`: "phase=decode,length=64", or NULL. */
 HWNAS_CHECKED hwnas_status hwnas_space_parse(hwnas_space **out, const char *path, const char *text,
                                              size_t length, const char *settings);
+/* A space that others are narrowed from; one that has a base itself is refused. */
+HWNAS_CHECKED hwnas_status hwnas_space_load_base(hwnas_space **out, const char *name,
+                                                 const char *settings);
+/* The same of a text. */
+HWNAS_CHECKED hwnas_status hwnas_space_parse_base(hwnas_space **out, const char *path,
+                                                  const char *text, size_t length,
+                                                  const char *settings);
+/* Whether a value of a gene may be chosen, as far as one value alone decides. */
+bool hwnas_gene_keeps(const hwnas_gene *gene, size_t value);
 /* Length of a space's name without the settings that may follow it, after a ':'. */
 size_t hwnas_space_name_length(const char *name);
 void hwnas_space_free(hwnas_space *space);

@@ -9,14 +9,19 @@
 
 #define FACT "held"
 
-/* Values of a gene that may be taken. */
+/* Values of a gene that may be taken; all where none of those that the space has was learned from.
+ */
 static bool *find_kept(const json_t *domain, const hwnas_space *space, size_t gene)
 {
     const hwnas_gene *g = &space->genes[gene];
     const json_t *list = json_object_get(domain, space->choices[g->choice].name);
-    bool *kept = hwnas_alloc(g->n_values * sizeof *kept);
-    for (size_t v = 0; v < g->n_values; v++)
+    bool *kept = hwnas_alloc(g->n_values * sizeof *kept), is_any = false;
+    for (size_t v = 0; v < g->n_values; v++) {
         kept[v] = !json_array_size(list) || hwnas_domain_has(domain, space, gene, v);
+        is_any |= kept[v] && hwnas_gene_keeps(g, v);
+    }
+    for (size_t v = 0; !is_any && v < g->n_values; v++)
+        kept[v] = true;
     return kept;
 }
 
@@ -34,7 +39,8 @@ static size_t count_left_out(const hwnas_space *space, const hwnas_choice *choic
     for (size_t p = 0; p < choice->n_positions; p++) {
         size_t n = 0;
         for (size_t v = 0; v < space->genes[choice->first_gene + p].n_values; v++)
-            n += !kept[choice->first_gene + p][v];
+            n += hwnas_gene_keeps(&space->genes[choice->first_gene + p], v) &&
+                 !kept[choice->first_gene + p][v];
         most = n > most ? n : most;
     }
     return most;

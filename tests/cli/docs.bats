@@ -23,7 +23,7 @@ setup_file() {
         "$HWNAS" space check "$file"
         n=$((n + 1))
     done
-    [ $n -eq 6 ]
+    [ $n -eq 7 ]
 }
 
 @test "the counts and codes of docs/search-spaces.md are right" {

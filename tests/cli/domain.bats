@@ -309,3 +309,29 @@ END
     grep -q '(predicted' text && return 1
     "$HWNAS" study export none.db --format csv | grep -q ',replayed'
 }
+
+@test "a space that has only what a predictor has seen holds nothing, and the program says the same of it" {
+    for pair in gpt_s:gpt_s_perplexity gpt_m:gpt_m_perplexity ofa_mobilenet_v3_224:ofa_mobilenet_v3_imagenet; do
+        "$HWNAS" search --space "${pair%:*}" --accuracy "${pair#*:}" --device null --objectives accuracy,macs \
+            --trials 10 --dry-run >out
+        grep '^held' out && return 1
+        "$HWNAS" predictor show "${pair#*:}" "${pair%:*}" --json >out
+        is out 'all(c["unseen"] == [] for c in d["choices"])'
+    done
+    "$HWNAS" search --space gpt --accuracy gpt_s_perplexity --device null --objectives accuracy,macs --trials 10 \
+        --dry-run >out
+    grep -q '^held' out
+}
+
+@test "a space narrowed to values of which none was learned from is searched, and its estimates are marked" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    printf 'hwnas: 1\nname: wide\nbase: nets.yaml\nchoices:\n  width: {values: [24]}\n' >wide.yaml
+    search --space wide.yaml --accuracy p.json --trials 60 --study wide.db
+    is out 'd["held"] == {"depth": {"kept": ["2", "3"], "left_out": 1}} and d["finished"] == 4'
+    archs wide.db >codes
+    grep -q 'depth=3,width=24.24.24' codes
+    grep depth=4 codes && return 1
+    "$HWNAS" study export wide.db --format csv >all.csv
+    [ "$(grep -c extrapolated all.csv)" = 4 ]
+}

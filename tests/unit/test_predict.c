@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
+#include "predict/domain.h"
 #include "predict/features.h"
 #include "predict/int8_loss.h"
 #include "predict/link.h"
@@ -894,6 +896,81 @@ static void settings_do_not_change_an_estimate(void **state)
     assert_true(estimates[0].mean < -40 && estimates[0].mean > -46);
 }
 
+/* ---- What ships ---- */
+
+/* A predictor that ships, the space with no more values than its table has, and the table. */
+static const struct {
+    const char *predictor, *space, *table;
+} shipped[] = {
+    {"accel_nasbench_imagenet", "accel_nasbench", "accel_nasbench.csv"},
+    {"gpt_m_perplexity", "gpt_m", "gpt_m.csv"},
+    {"gpt_s_perplexity", "gpt_s", "gpt_s.csv"},
+    {"nas_bench_201_cifar10", "nas_bench_201", "nas_bench_201.csv"},
+    {"nas_bench_201_cifar100", "nas_bench_201", "nas_bench_201.csv"},
+    {"nas_bench_201_imagenet16", "nas_bench_201", "nas_bench_201.csv"},
+    {"nas_bench_macro_cifar10", "nas_bench_macro", "nas_bench_macro.csv"},
+    {"ofa_mobilenet_v3_imagenet", "ofa_mobilenet_v3_224", "ofa_mobilenet_v3_accuracy.csv"},
+};
+
+/* Whether a position counts in any network of a space, as far as 1000 tell. */
+static bool may_count(const hwnas_space *space, size_t gene)
+{
+    hwnas_arch *arch = hwnas_arch_new(space);
+    hwnas_rng rng = hwnas_rng_new(1, 0);
+    bool counts = false;
+    for (int i = 0; i < 1000 && !counts; i++)
+        counts = hwnas_arch_sample(arch, &rng) && hwnas_arch_is_active(arch, gene);
+    hwnas_arch_free(arch);
+    return counts;
+}
+
+static bool stands_in(const hwnas_table *table, size_t gene, size_t value)
+{
+    for (size_t r = 0; r < table->n; r++)
+        if (table->archs[r]->genes[gene] == value && hwnas_arch_is_active(table->archs[r], gene))
+            return true;
+    return false;
+}
+
+/* Each value that a position may have stands in the table and in the predictor's domain, and no
+ * other. */
+static void spaces_have_what_shipped_predictors_have_seen(void **state)
+{
+    glob_t files;
+    size_t n_any = 0;
+    (void)state;
+    for (size_t i = 0; i < COUNT(shipped); i++) {
+        hwnas_space *space = NULL;
+        hwnas_predictor *predictor = NULL;
+        hwnas_table *table = NULL;
+        char *path = hwnas_printf("%s/%s", HWNAS_TEST_DATA, shipped[i].table);
+        if (hwnas_graph_load_space(&space, shipped[i].space) ||
+            hwnas_predictor_load(&predictor, shipped[i].predictor, space) ||
+            hwnas_table_load(&table, space, path))
+            fail_msg("%s: %s", shipped[i].space, hwnas_last_error()->message);
+        const json_t *domain = hwnas_predictor_domain(predictor);
+        assert_non_null(domain);
+        for (size_t g = 0; g < space->n_genes; g++) {
+            const hwnas_gene *gene = &space->genes[g];
+            for (size_t v = 0; may_count(space, g) && v < gene->n_values; v++)
+                if (stands_in(table, g, v) != hwnas_gene_keeps(gene, v) ||
+                    hwnas_domain_has(domain, space, g, v) != hwnas_gene_keeps(gene, v))
+                    fail_msg("%s and %s: '%s' of '%s' at position %zu", shipped[i].predictor,
+                             shipped[i].space, gene->labels[v], space->choices[gene->choice].name,
+                             gene->position + 1);
+        }
+        hwnas_table_free(table);
+        hwnas_predictor_free(predictor);
+        hwnas_space_free(space);
+        free(path);
+    }
+    assert_int_equal(glob(HWNAS_SOURCE_DIR "/predictors/*.json", 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        n_any += strstr(files.gl_pathv[i], "_any.json") != NULL; /* of no space */
+    assert_int_equal(files.gl_pathc, COUNT(shipped) + n_any);    /* a new one has a row */
+    globfree(&files);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -922,6 +999,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(int8_losses_are_those_of_the_table),
         cmocka_unit_test(families_are_told_by_the_graph),
         cmocka_unit_test(settings_do_not_change_an_estimate),
+        cmocka_unit_test(spaces_have_what_shipped_predictors_have_seen),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

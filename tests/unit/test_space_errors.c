@@ -336,6 +336,26 @@ static const struct bad_input {
      7, 22, "must be a whole number or a list of them, not '12.8'", NULL},
     {CHOICES("  a: {values: [1, 2], when: b == 1}\n  b: {values: [1, 2], when: a == 1}\n"), 5, 29,
      "a condition sees the choices above", "in a circle"},
+    /* Fewer values of another space */
+    {"hwnas: 1\nname: few\nbase: gpt\n", 1, 1, "needs 'choices:'", NULL},
+    {"hwnas: 1\nbase: gpt\nchoices: {}\n", 1, 1, "needs 'name:'", NULL},
+    {"hwnas: 1\nname: few\nbase: gpt\nnetwork: []\nchoices: {}\n", 4, 1, "has no key 'network'",
+     "base, choices"},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices: []\n", 4, 10, "choices must be a mapping", NULL},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices:\n  head: {values: [4]}\n", 5, 3,
+     "'gpt' has no choice 'head'", "space show gpt"},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices:\n  heads: [4]\n", 5, 10,
+     "a choice must be a mapping", NULL},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices:\n  heads: {}\n", 5, 10, "'heads' has no values",
+     NULL},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices:\n  heads: {values: [4, 5]}\n", 5, 23,
+     "'heads' of 'gpt' has no value '5'", "space show gpt"},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices:\n  heads: {values: [embed]}\n", 5, 20,
+     "must be constant", NULL},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices:\n  heads: {values: []}\n", 5, 19,
+     "no value is left for position 1 of 'heads'", NULL},
+    {"hwnas: 1\nname: few\nbase: accel_nasbench\nchoices:\n  l: {values: [4]}\n", 5, 15,
+     "no value is left for position 1 of 'l'", NULL},
     /* Sizes beyond 64 bits */
     {NET "  - conv: {out: 99999999999999999999}\n", 5, 17, "does not fit into 64 bits", NULL},
     {NET "  - conv: {out: 4294967296 * 4294967296}\n", 5, 17, "does not fit into 64 bits", NULL},
@@ -362,6 +382,35 @@ static void bad_input_is_explained(void **state)
         expect_failure(bad->text, strlen(bad->text), bad->line, bad->column, bad->word, bad->hint);
     }
     assert_int_equal(n_wrong, 0);
+}
+
+/* What is wrong with the space that another is narrowed from stands in either file. */
+static void bad_bases_are_explained(void **state)
+{
+    static const struct {
+        const char *text;
+        hwnas_status status;
+        const char *file;
+        int line;
+        const char *word, *hint;
+    } cases[] = {
+        {"hwnas: 1\nname: few\nbase: no_such_space\nchoices: {}\n", HWNAS_E_NOT_FOUND, "test.yaml",
+         3, "there is no 'no_such_space'", "looked for"},
+        {"hwnas: 1\nname: few\nbase: gpt_s\nchoices: {}\n", HWNAS_E_INPUT, "gpt_s.yaml", 6,
+         "cannot be the base of another", "name 'gpt' there"},
+        {"hwnas: 1\nname: few\nbase: bert\nchoices:\n  heads: {values: [12]}\n"
+         "  hidden: {values: [128]}\n",
+         HWNAS_E_INPUT, "bert.yaml", 22,
+         "with the values of test.yaml:5: no architecture meets this constraint", "relax"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(try_text(cases[i].text, strlen(cases[i].text)), cases[i].status);
+        const hwnas_error *e = hwnas_last_error();
+        if (!hwnas_ends_with(e->file, cases[i].file) || e->line != cases[i].line ||
+            !strstr(e->message, cases[i].word) || !strstr(e->hint, cases[i].hint))
+            fail_msg("%s", describe());
+    }
 }
 
 static void bytes_that_are_no_text(void **state)
@@ -540,11 +589,9 @@ static void large_spaces_are_read(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_input_is_explained),
-        cmocka_unit_test(bytes_that_are_no_text),
-        cmocka_unit_test(bombs_end_quickly),
-        cmocka_unit_test(sums_stay_within_64_bits),
-        cmocka_unit_test(large_spaces_are_read),
+        cmocka_unit_test(bad_input_is_explained),   cmocka_unit_test(bad_bases_are_explained),
+        cmocka_unit_test(bytes_that_are_no_text),   cmocka_unit_test(bombs_end_quickly),
+        cmocka_unit_test(sums_stay_within_64_bits), cmocka_unit_test(large_spaces_are_read),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -546,6 +546,36 @@ static void what_is_not_found_may_exist(void **state)
     hwnas_space_free(space);
 }
 
+/* Sukthanker et al. 2024 for the scales of GPT, Cai et al. 2020 for once-for-all networks at one
+ * resolution and width: products of the numbers of values. */
+static void narrowed_spaces_are_counted(void **state)
+{
+    static const struct {
+        const char *name, *count, *inside, *outside;
+    } spaces[] = {
+        {"gpt_s", "1903784282946", /* 3 * 2 * (9^10 + 9^11 + 9^12) */
+         "embed=384,layers=10,heads=4.8.12.4.8.12.4.8.12.4,ratio=2222222222,bias=0",
+         "embed=256,layers=10,heads=4.8.12.4.8.12.4.8.12.4,ratio=2222222222,bias=0"},
+        {"gpt_m", "537684912592251733153026", NULL, /* 3 * 2 * (9^22 + 9^23 + 9^24) */
+         "embed=384,layers=10,heads=4.8.12.4.8.12.4.8.12.4,ratio=2222222222,bias=0"},
+        {"ofa_mobilenet_v3_224", "21758655492572485851", /* (9^2 + 9^3 + 9^4)^5 */
+         "d=22222,ks=33333333335333333333,e=33333333433333333333,r=224,w=1",
+         "d=22222,ks=33333333335333333333,e=33333333433333333333,r=192,w=1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(spaces); i++) {
+        hwnas_space *space = load(spaces[i].name);
+        hwnas_arch *arch = NULL;
+        expect_count(space, spaces[i].count);
+        if (spaces[i].inside && hwnas_arch_parse(&arch, space, spaces[i].inside) != HWNAS_OK)
+            fail_msg("%s", describe());
+        hwnas_arch_free(arch);
+        assert_int_equal(hwnas_arch_parse(&arch, space, spaces[i].outside), HWNAS_E_INPUT);
+        assert_non_null(strstr(hwnas_last_error()->message, "is left out of the values of"));
+        hwnas_space_free(space);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -558,6 +588,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(contradictions_are_proven),
         cmocka_unit_test(spaces_too_large_to_count_are_sampled),
         cmocka_unit_test(what_is_not_found_may_exist),
+        cmocka_unit_test(narrowed_spaces_are_counted),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
