@@ -196,6 +196,12 @@ class _CExecOptions(ctypes.Structure):
                 ("samples", ctypes.c_void_p), ("training", ctypes.c_int)]
 
 
+class _COutputsOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("devices", ctypes.c_char_p * 2), ("precisions", ctypes.c_int * 2),
+                ("threads", ctypes.c_int), ("tolerance", ctypes.c_double), ("n_samples", ctypes.c_int64),
+                ("cancel", ctypes.c_void_p)]
+
+
 class _CEstimate(ctypes.Structure):
     _fields_ = [("mean", ctypes.c_double), ("sd", ctypes.c_double), ("is_trained", ctypes.c_bool),
                 ("is_outside", ctypes.c_bool)]
@@ -461,6 +467,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {  # what a function returns, and what 
     "hwnas_compare": (_Status, _P, _P),
     "hwnas_compare_baseline": (_Status, _P, _P),
     "hwnas_network_forecast": (_Status, _P, _P, _P),
+    "hwnas_compare_outputs": (_Status, _P, _P, _P, _P, _P),
     "hwnas_space_calibrate": (_Status, _P, _P, _P),
     "hwnas_space_transfer": (_Status, _P, _P, _P),
     "hwnas_dataset_open": (_Status, _P, _P, _Z, _P, _P),
@@ -1043,6 +1050,22 @@ class Network(_Handle):
         """What a device, which need not be here, would do with it: steps and memory."""
         options = _options(_CForecastOptions, device=_bytes(device), precision=_precision(precision))
         made: Report = _report(_lib.hwnas_network_forecast, self._handle, ctypes.byref(options), parent=self)
+        return made
+
+    def compare_outputs(self, other: Optional["Network"] = None, *,
+                        devices: Sequence[Optional[PathLike]] = (None, None),
+                        precisions: Sequence[str] = ("f32", "f32"), threads: int = 0,
+                        tolerance: float = 0) -> Report:
+        """What this network and another give for the same random inputs, output by output and
+        node by node; without `other` by two devices, "ref" and "cpu", or in two precisions.
+        `conclude()` of the report raises where an output differs by more than the tolerance."""
+        guard = _Guard()
+        options = _options(_COutputsOptions, devices=(ctypes.c_char_p * 2)(*map(_bytes, devices)),
+                           precisions=(ctypes.c_int * 2)(*map(_precision, precisions)), threads=threads,
+                           tolerance=tolerance, cancel=guard.address)
+        with guard:
+            made: Report = _report(_lib.hwnas_compare_outputs, self._handle, other._handle if other else None, None,
+                                   ctypes.byref(options))
         return made
 
     def evaluate(self, data: Union[PathLike, Mapping[str, PathLike]], labels: Optional[PathLike] = None, *,

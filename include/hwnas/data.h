@@ -114,6 +114,36 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_mix(hwnas_report **out,
                                                        hwnas_dataset *data, const char *path,
                                                        const hwnas_network_mix_options *options);
 
+typedef struct hwnas_outputs_options {
+    size_t size;
+    /* Of the first and the second network; NULL: "cpu", of the first "ref" where it is compared
+     * with itself. */
+    const char *devices[2];
+    hwnas_precision precisions[2];
+    int threads;       /* 0: all cores that this process may use */
+    double tolerance;  /* of the largest difference in an output, relative to its largest value;
+                          0: what rounding explains, 1e-4 in fp32 (docs/correctness.md) */
+    int64_t n_samples; /* of the data; 0: one batch */
+    /* (optional) Becomes nonzero, in a signal handler or another thread: HWNAS_E_INTERRUPTED. */
+    const volatile sig_atomic_t *cancel;
+} hwnas_outputs_options;
+#define HWNAS_OUTPUTS_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        .size = sizeof(hwnas_outputs_options)                                                      \
+    }
+
+/* What two networks that should compute the same give for the same inputs, output by output and
+ * node by node, in this process; `second` NULL: the first network once more, by another device or
+ * in another precision. Nodes are those that have one name in both. `data` NULL: random inputs,
+ * else samples of the first network. HWNAS_E_INPUT: inputs or outputs differ in number or shape.
+ * Concludes with HWNAS_E_WRONG_RESULT where an output differs by more than the tolerance. Text,
+ * CSV, JSON ("hwnas.differences"). */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_compare_outputs(hwnas_report **out,
+                                                           const hwnas_network *first,
+                                                           const hwnas_network *second,
+                                                           hwnas_dataset *data,
+                                                           const hwnas_outputs_options *options);
+
 typedef struct hwnas_evaluation hwnas_evaluation;
 
 /* The same, and compares the first output with the labels, or the original's, or both.

@@ -59,11 +59,19 @@ hwnas_report *hwnas_report_of(hwnas_rendering *rendered)
                                            .free = rendered_free},
                                    object = {.text = rendered_text,
                                              .json = rendered_json,
-                                             .free = rendered_free};
+                                             .free = rendered_free},
+                                   all = {.text = rendered_text,
+                                          .csv = rendered_csv,
+                                          .json = rendered_json,
+                                          .free = rendered_free};
+    const hwnas_report_kind *kind = !rendered->csv.s    ? &object
+                                    : !rendered->json   ? &table
+                                    : !rendered->text.s ? &list
+                                                        : &all;
     hwnas_rendering *found = hwnas_alloc(sizeof *found);
     *found = *rendered;
     *rendered = (hwnas_rendering){0};
-    return hwnas_report_new(!found->csv.s ? &object : found->json ? &list : &table, found);
+    return hwnas_report_new(kind, found);
 }
 
 /* ---- Making one ---- */

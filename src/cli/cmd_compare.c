@@ -1,25 +1,27 @@
-/* compare: which device serves a model cheapest at a load and a latency target. */
+/* compare: which device serves a model cheapest at a load and a latency target; and whether two
+ * models compute the same. */
 #define _GNU_SOURCE 1 /* strsep() */
 #include <float.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/compare_outputs.h"
 #include "cli/quantity.h"
 #include "cli/sweep_lists.h"
 
 static const hwnas_usage usage = {
     .synopsis = "compare MODEL...",
-    .summary =
-        "Says which device serves, or trains, a model cheapest, from measurements and profiles.",
+    .summary = "Says which device serves, or trains, a model cheapest; or whether models compute "
+               "the same.",
     .notes =
-        "hwnas compare resnet50 --device cpu --profile gpu.json --price prices.yaml \\\n"
-        "              --latency-target 50ms --load 1000/s\n"
-        "--streams fill fills a machine's cores. Price files call devices cpu, or by a profile's "
-        "name.",
+        "hwnas compare resnet50 -d cpu -p gpu.json --price prices.yaml --latency-target 50ms "
+        "--load 1000/s\n"
+        "hwnas compare --outputs a.onnx b.onnx      hwnas compare --outputs a.onnx --dtype bf16",
     .min_arguments = 0,
     .max_arguments = HWNAS_MAX_MODELS};
 
 enum { MAX_PROFILES = 32 };
+static const double DEFAULT_TOLERANCE = 0.05; /* of --baseline */
 
 /* "FILE,NAME=FILE", which is cut in place. */
 static hwnas_status read_profiles(hwnas_recorded_profile out[MAX_PROFILES], size_t *n, char *list)
@@ -38,9 +40,26 @@ static hwnas_status read_profiles(hwnas_recorded_profile out[MAX_PROFILES], size
     return HWNAS_OK;
 }
 
+/* What is said beside --outputs, and has no meaning there; NULL: nothing is. */
+typedef struct said {
+    const char *option;
+    bool is_said;
+} said;
+
+static hwnas_status refuse(const said *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (all[i].is_said)
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--outputs measures nothing: not with --%s",
+                              all[i].option);
+    return HWNAS_OK;
+}
+
 static hwnas_status run_baseline(hwnas_baseline_options *baseline, bool as_json)
 {
     hwnas_report *report;
+    if (baseline->tolerance < 0)
+        baseline->tolerance = DEFAULT_TOLERANCE;
     if (baseline->tolerance >= 1)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--tolerance is a share, 0.05 for 5 %%");
     if (baseline->tolerance <= 0)
@@ -91,15 +110,16 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     hwnas_sweep_lists lists = {.max_error = HWNAS_NO_MAX_ERROR};
     hwnas_report *report;
     hwnas_format format;
+    hwnas_data_arguments data = {0};
     char *profiles = NULL;
     const char *target = NULL, *load = NULL, *percentile = NULL;
     hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
-    bool as_json = false, as_csv = false, as_markdown = false, done;
+    bool outputs = false, as_json = false, as_csv = false, as_markdown = false, done;
     int n;
     models.interval = 0.01;
     models.seconds = 1;
     compare.utilisation = 0.8;
-    baseline.tolerance = 0.05;
+    baseline.tolerance = -1;
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &models.code, "CODE", "which network of a space"},
         {"device", 'd', HWNAS_OPTION_TEXT, &lists.devices, "LIST",
@@ -144,7 +164,15 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
         {"baseline", 0, HWNAS_OPTION_TEXT, &baseline.recorded, "FILE",
          "measure again what it holds; exit code 1 if a network got slower"},
         {"tolerance", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &baseline.tolerance, "SHARE",
-         "with --baseline: slower by this share is no change (0.05)"},
+         "of --baseline: slower by this share is no change (0.05); of --outputs: a difference, of "
+         "the largest value (f32: 0.0001)"},
+        {"outputs", 0, HWNAS_OPTION_FLAG, &outputs, NULL,
+         "instead: how outputs and nodes differ; of one model, from those of ref"},
+        {"input", 'i', HWNAS_OPTION_LIST | HWNAS_OPTION_RARE, &data.files, "FILE",
+         "of --outputs: samples, as run has them (random ones)"},
+        {"x", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &data.x, "NAME",
+         "array of the samples in a .npz (x)"},
+        HWNAS_RANGE_OPTIONS(data, HWNAS_OPTION_RARE),
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_csv, NULL, "comma-separated values"},
         {"markdown", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_markdown, NULL,
@@ -153,6 +181,16 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)
         return HWNAS_OK;
+    const said unwanted[] = {
+        {"profile", profiles != NULL},           {"price", compare.prices != NULL},
+        {"latency-target", target != NULL},      {"load", load != NULL},
+        {"percentile", percentile != NULL},      {"streams", lists.streams != NULL},
+        {"save", models.save != NULL},           {"training", training.trains},
+        {"baseline", baseline.recorded != NULL}, {"markdown", as_markdown}};
+    if (outputs)
+        TRY(refuse(unwanted, sizeof unwanted / sizeof *unwanted));
+    else if (data.files.n)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--input belongs to --outputs");
     TRY(read_question(&compare, target, load, percentile));
     TRY(read_training(&models, &compare, &training, lists.streams));
     if (baseline.recorded && (profiles || compare.prices || models.save || as_csv || as_markdown ||
@@ -167,6 +205,8 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     models.models = lists.models;
     models.n_models = (size_t)n;
     models.cancel = hwnas_stop_on_signals();
+    if (outputs)
+        return hwnas_compare_outputs_run(&models, &lists, &data, baseline.tolerance, format);
     compare.models = baseline.models = &models;
     if (baseline.recorded)
         return run_baseline(&baseline, as_json);

@@ -18,6 +18,11 @@ static const double tolerances[HWNAS_N_PRECISIONS] = {
     [HWNAS_F32] = 1e-4, [HWNAS_TF32] = 0.01, [HWNAS_BF16] = 0.05,
     [HWNAS_F16] = 0.01, [HWNAS_S8] = 0.05,   [HWNAS_W8] = 1e-4, [HWNAS_W4] = 1e-4,
 };
+double hwnas_verify_tolerance(hwnas_precision precision)
+{
+    return tolerances[precision];
+}
+
 /* Networks that let errors grow from layer to layer get this many times what random rounding in
  * the reference does to their outputs. */
 static const double MARGIN = 10;

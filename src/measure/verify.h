@@ -14,6 +14,10 @@
 /* Of `ref` for one network; beyond, by an estimate or by the clock, it is not the reference. */
 #define HWNAS_VERIFY_REF_SECONDS 10.0
 
+/* Largest difference of a value that rounding explains, relative to the largest value of its
+ * output. */
+double hwnas_verify_tolerance(hwnas_precision precision);
+
 typedef struct hwnas_verified {
     char against[64]; /* "ref", or "cpu, each layer by itself" */
     /* The largest difference of a value, relative to the largest value of its output; of whole

@@ -122,34 +122,14 @@ hwnas_status hwnas_answers_quantize(hwnas_graph **out, const hwnas_answers *a,
     return HWNAS_OK;
 }
 
-/* Sums over the samples, for one output. */
-typedef struct sums {
-    double values, differences; /* of squares */
-    double value, difference;   /* the largest */
-} sums;
-
-static void add(sums *s, const float *got, const float *right, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const double difference = fabs((double)got[i] - right[i]);
-        s->values += (double)right[i] * right[i];
-        s->differences += difference * difference;
-        s->value = fmax(s->value, fabs(right[i]));
-        /* not fmax(), which hides NaN */
-        s->difference = difference <= s->difference ? s->difference : difference;
-    }
-}
-
-static hwnas_output_error error_of(const sums *all, size_t n)
+/* The worst output's. */
+static hwnas_output_error worst_of(const hwnas_error_sums *all, size_t n)
 {
     hwnas_output_error out = {0};
     for (size_t i = 0; i < n; i++) {
-        out.largest = fmax(out.largest, isnan(all[i].difference) ? INFINITY
-                                        : all[i].value > 0       ? all[i].difference / all[i].value
-                                                                 : all[i].difference);
-        out.noise = fmax(out.noise, isnan(all[i].differences) ? INFINITY
-                                    : all[i].values > 0 ? sqrt(all[i].differences / all[i].values)
-                                                        : sqrt(all[i].differences));
+        const hwnas_output_error one = hwnas_error_of(&all[i]);
+        out.largest = fmax(out.largest, one.largest);
+        out.noise = fmax(out.noise, one.noise);
     }
     return out;
 }
@@ -158,16 +138,16 @@ static hwnas_status compare(hwnas_output_error *out, const hwnas_answers *a, hwn
                             size_t n)
 {
     const float *sample = a->samples, *right = a->right;
-    sums *all = hwnas_alloc((a->graph->n_outputs + 1) * sizeof *all);
+    hwnas_error_sums *all = hwnas_alloc((a->graph->n_outputs + 1) * sizeof *all);
     hwnas_status status = HWNAS_OK;
     for (size_t k = 0; k < n && status == HWNAS_OK; k++) {
         status = run(&sample, a, exec);
         for (size_t i = 0; i < a->graph->n_outputs && status == HWNAS_OK; i++) {
-            add(&all[i], a->outputs[i], right, output_count(a->graph, i));
+            hwnas_error_add(&all[i], a->outputs[i], right, output_count(a->graph, i));
             right += output_count(a->graph, i);
         }
     }
-    *out = error_of(all, a->graph->n_outputs);
+    *out = worst_of(all, a->graph->n_outputs);
     free(all);
     return status;
 }

@@ -12,12 +12,7 @@
 
 #include "device/ranges.h"
 #include "measure/measure.h"
-
-/* How far outputs are from those in fp32. */
-typedef struct hwnas_output_error {
-    double largest; /* difference, relative to the largest value of its output */
-    double noise;   /* root of mean square of the differences to that of the values */
-} hwnas_output_error;
+#include "precision/output_error.h"
 
 typedef struct hwnas_mix_layer {
     int node;                       /* of the folded graph */
@@ -31,7 +26,7 @@ typedef struct hwnas_mix_way {
     const char *name;       /* static */
     hwnas_precision floats; /* of what is not in bytes: f32 or bf16 */
     int n_s8;               /* layers in bytes */
-    hwnas_output_error error;
+    hwnas_output_error error; /* from the outputs in fp32 */
     hwnas_timing time; /* of all ways in turns; NaN: it was not measured */
     bool fits;         /* the limit on the error */
 } hwnas_mix_way;

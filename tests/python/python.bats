@@ -242,6 +242,33 @@ else:
 END
 }
 
+@test "what two networks compute is compared as the program does" {
+    "$HWNAS" compare --outputs mnist_cnn --device ref,cpu --json >differences.json
+    py <<'END'
+import json
+
+import hwnas
+
+with hwnas.Network("mnist_cnn") as network, hwnas.Network("cifar10_cnn") as other:
+    with network.compare_outputs() as report:
+        report.conclude()
+        with open("differences.json") as file:
+            assert report.data() == json.load(file)
+    with network.compare_outputs(network, precisions=("f32", "bf16"), tolerance=1e-9) as report:
+        assert "beyond_tolerance" in report.csv() and "against mnist_cnn (cpu, f32)" in str(report)
+        try:
+            report.conclude()
+            raise SystemExit("they are alike")
+        except hwnas.WrongResultError as e:
+            assert "differs by" in str(e)
+    try:
+        network.compare_outputs(other)
+        raise SystemExit("other inputs fit")
+    except hwnas.InputError as e:
+        assert "is 1x3x32x32" in str(e), e
+END
+}
+
 @test "comparisons, forecasts and evaluations are the program's" {
     needs numpy
     cp "$HWNAS_SRC/tests/data/profile_layers.json" here.json
