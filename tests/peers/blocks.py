@@ -584,6 +584,31 @@ def dynamic_and_image(b, x):
     return b.conv(s, 16, 16, 3), b.reshape(a, b.batch, 16 * 9 * 8)
 
 
+def dynamic_conv(b, x, n_in, n_out, kernel, per_channel=False, zero=0, unsigned=False, **attrs):
+    """As onnxruntime.quantization.quantize_dynamic writes it; x: what quantized() gives."""
+    low, kind = (0, np.uint8) if unsigned else (-127, np.int8)
+    whole = b.random.randint(low, low + 255, (n_out, n_in // attrs.get("group", 1), kernel, kernel))
+    y = b.ConvInteger(x[0], b.given(whole, kind), x[2], b.given(zero, kind), kernel_shape=[kernel] * 2, **attrs)
+    scale = b.Mul(x[1], b.given(b.random.uniform(0.0005, 0.001, (1, n_out, 1, 1) if per_channel else ())))
+    return b.Add(b.Mul(b.Cast(y, to=TensorProto.FLOAT), scale), b.weight(1, n_out, 1, 1, scale=0.1))
+
+
+def dynamic_convs(b, x, per_channel=False, **zeros):
+    """Padded with the zero point; two of the same bytes; a sum; strided, dilated, depthwise, in groups; floats behind."""
+    def conv(x, *sizes, **attrs):
+        return dynamic_conv(b, x, *sizes, per_channel=per_channel, **zeros, **attrs)
+    given = quantized(b, b.Relu(conv(quantized(b, x), 16, 24, 3, pads=[1] * 4)))
+    y = b.Relu(b.Add(conv(given, 24, 16, 1), x))
+    z = b.Sigmoid(conv(given, 24, 16, 5, pads=[4, 4, 4, 4], dilations=[2, 2]))
+    given = quantized(b, b.Mul(y, z))
+    y = b.Relu(b.Add(conv(given, 16, 16, 3, pads=[1, 0, 0, 1], strides=[2, 2], group=16), b.weight(16, 1, 1)))
+    return conv(quantized(b, y), 16, 8, 3, pads=[1] * 4, group=4), b.conv(y, 16, 8, 3)
+
+
+image("dynamic_convs", dynamic_convs)
+image("dynamic_convs_by_channel", lambda b, x: dynamic_convs(b, x, True))
+image("dynamic_convs_of_unsigned", lambda b, x: dynamic_convs(b, x, zero=128, unsigned=True))
+image("dynamic_convs_shifted", lambda b, x: dynamic_convs(b, x, zero=3))
 image("dynamic_and_image", dynamic_and_image)
 image("group_norm", group_norm)
 

@@ -7,6 +7,7 @@
 
 #include "device/onednn/primitive.h"
 #include "device/onednn/simd.h"
+#include "device/onednn/windows.h"
 #include "graph/op.h"
 
 typedef hwnas_onednn_group group;
@@ -32,10 +33,10 @@ static const hwnas_node *reader_of(const hwnas_fusion *f, const hwnas_node *node
                : NULL;
 }
 
-/* A constant matrix whose values all are signed bytes. */
-static bool is_matrix_of_bytes(const hwnas_tensor *t)
+/* Constant, and all its values are signed bytes. */
+static bool is_of_bytes(const hwnas_tensor *t)
 {
-    if (t->kind != HWNAS_TENSOR_WEIGHT || t->rank != 2 || !t->data)
+    if (t->kind != HWNAS_TENSOR_WEIGHT || !t->data)
         return false;
     for (int64_t i = 0, n = hwnas_tensor_count(t); i < n; i++)
         if (t->data[i] != rintf(t->data[i]) || fabsf(t->data[i] + 0.5f) > 127.5f)
@@ -55,6 +56,16 @@ static void take_before(hwnas_fusion *f, group *g, const hwnas_node *node)
         take(f, g, node);
 }
 
+/* A product with a matrix, or a convolution of images, whose second input is of bytes. */
+static bool multiplies_bytes(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_op_id op = node->op->id;
+    const bool has_form =
+        (op == HWNAS_OP_MATMUL && hwnas_node_input(graph, node, 1)->rank == 2) ||
+        (op == HWNAS_OP_CONV && node->n_inputs == 2 && hwnas_node_output(graph, node)->rank == 4);
+    return has_form && is_of_bytes(hwnas_node_input(graph, node, 1));
+}
+
 bool hwnas_onednn_take_dynamic(hwnas_fusion *f, void *into, int n)
 {
     group *g = into;
@@ -62,8 +73,8 @@ bool hwnas_onednn_take_dynamic(hwnas_fusion *f, void *into, int n)
     const hwnas_node *product = &graph->nodes[n];
     const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
     /* Older instructions keep sums of two products of bytes in 16 bits. */
-    if (product->op->id != HWNAS_OP_MATMUL || !finder->is_refused || finder->is_refused[n] ||
-        !hwnas_onednn_is_native(HWNAS_S8))
+    if (!finder->is_refused || finder->is_refused[n] || !hwnas_onednn_is_native(HWNAS_S8) ||
+        !multiplies_bytes(graph, product))
         return false;
     const hwnas_node *less = maker_of(graph, product->inputs[0], HWNAS_OP_SUB);
     const hwnas_node *bytes = less ? maker_of(graph, less->inputs[0], HWNAS_OP_CAST) : NULL;
@@ -73,8 +84,7 @@ bool hwnas_onednn_take_dynamic(hwnas_fusion *f, void *into, int n)
     if (!bytes || !zero || !floats || hwnas_node_output(graph, whole)->dtype != HWNAS_INT32 ||
         hwnas_node_output(graph, floats)->dtype != HWNAS_FLOAT32 ||
         hwnas_node_input(graph, bytes, 0)->dtype != HWNAS_UINT8 ||
-        hwnas_tensor_count(hwnas_node_input(graph, zero, 0)) != 1 ||
-        !is_matrix_of_bytes(hwnas_node_input(graph, product, 1)))
+        hwnas_tensor_count(hwnas_node_input(graph, zero, 0)) != 1)
         return false;
     take(f, g, product);
     if (hwnas_lone_reader(&f->uses[less->output]) >= 0) {
@@ -85,7 +95,8 @@ bool hwnas_onednn_take_dynamic(hwnas_fusion *f, void *into, int n)
     take(f, g, whole);
     take(f, g, floats);
     *g = (group){.chain = g->chain,
-                 .layout = HWNAS_ONEDNN_PLAIN,
+                 .layout =
+                     product->op->id == HWNAS_OP_CONV ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN,
                  .reads = {bytes->inputs[0], zero->inputs[0]},
                  .bias = -1,
                  .is_dynamic = true,
@@ -103,11 +114,18 @@ bool hwnas_onednn_take_dynamic(hwnas_fusion *f, void *into, int n)
 
 /* ---- Compiling ---- */
 
+/* What stands in the scratch memory while the step runs. */
+typedef struct place {
+    size_t at, bytes;
+} place;
+
 typedef struct dynamic {
     hwnas_onednn_primitive main;
+    /* Of an image: from floats, as they lie, to bytes with channels last, and back where results
+     * lie otherwise; not made: there is nothing to do. */
+    hwnas_onednn_primitive before, after;
     int64_t n_bytes;
-    size_t bytes_at, zero_at; /* in the scratch memory */
-    bool is_scaled;
+    place bytes, zero, results; /* results: where `after` is made */
 } dynamic;
 
 typedef struct maker {
@@ -115,11 +133,66 @@ typedef struct maker {
     const onednn_device *device;
     const hwnas_graph *graph;
     const group *group;
-    int64_t rows, n_in, n_out;
+    const hwnas_node *product;
+    bool in_is_image, out_is_image; /* how the step's tensors lie */
+    int rank;                       /* of what the primitive reads and writes */
+    dnnl_dims_t in_dims, kernel_dims, out_dims;
+    int kernel_rank;
     dnnl_memory_desc_t in, weights, bias, out, one, zero, operands[HWNAS_ONEDNN_MAX_POSTS];
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t desc;
 } maker;
+
+static void copy_dims(dnnl_dims_t out, const hwnas_tensor *t)
+{
+    memcpy(out, t->dims, (size_t)t->rank * sizeof *out);
+}
+
+static void set_dims(maker *m)
+{
+    const hwnas_tensor *in = hwnas_node_input(m->graph, m->product, 0);
+    const hwnas_tensor *kernel = hwnas_node_input(m->graph, m->product, 1);
+    const hwnas_tensor *out = hwnas_node_output(m->graph, m->product);
+    copy_dims(m->kernel_dims, kernel);
+    m->rank = m->kernel_rank = kernel->rank;
+    if (m->product->op->id == HWNAS_OP_MATMUL) {
+        m->in_dims[0] = m->out_dims[0] = hwnas_tensor_count(in) / kernel->dims[0];
+        m->in_dims[1] = kernel->dims[0];
+        m->out_dims[1] = kernel->dims[1];
+        return;
+    }
+    const int64_t groups = hwnas_node_attr(m->product, "groups")->ints[0];
+    copy_dims(m->in_dims, in);
+    copy_dims(m->out_dims, out);
+    if (groups > 1) {
+        m->kernel_rank = 5;
+        memmove(m->kernel_dims + 1, m->kernel_dims, 4 * sizeof *m->kernel_dims);
+        m->kernel_dims[0] = groups;
+        m->kernel_dims[1] /= groups;
+    }
+}
+
+/* Rows, or an image with channels last. */
+static dnnl_status_t describe_values(dnnl_memory_desc_t *out, const maker *m,
+                                     const dnnl_dims_t dims, dnnl_data_type_t type, bool is_image)
+{
+    return dnnl_memory_desc_create_with_tag(out, m->rank, dims, type,
+                                            m->rank == 2 ? dnnl_ab
+                                            : is_image   ? dnnl_acdb
+                                                         : dnnl_abcd);
+}
+
+/* An operand has the shape of the results, or a value for each channel: each column of rows. */
+static dnnl_status_t describe_operand(maker *m, int i, int tensor)
+{
+    const int64_t n = hwnas_tensor_count(&m->graph->tensors[tensor]);
+    dnnl_dims_t dims = {1, m->out_dims[1], 1, 1};
+    if (m->rank == 2)
+        dims[0] = n / m->out_dims[1];
+    else if (n == hwnas_tensor_count(hwnas_node_output(m->graph, m->product)))
+        memcpy(dims, m->out_dims, sizeof dims);
+    return describe_values(&m->operands[i], m, dims, dnnl_f32, true);
+}
 
 static dnnl_status_t add_posts(maker *m)
 {
@@ -131,9 +204,7 @@ static dnnl_status_t add_posts(maker *m)
             status = dnnl_post_ops_append_eltwise(posts, p->alg, p->alpha, p->beta);
             continue;
         }
-        const int64_t n = hwnas_tensor_count(&m->graph->tensors[p->operand]);
-        const dnnl_dims_t dims = {n / m->n_out, m->n_out};
-        status = dnnl_memory_desc_create_with_tag(&m->operands[i], 2, dims, dnnl_f32, dnnl_ab);
+        status = describe_operand(m, i, p->operand);
         if (status == dnnl_success)
             status = dnnl_post_ops_append_binary(posts, p->alg, m->operands[i]);
     }
@@ -143,23 +214,39 @@ static dnnl_status_t add_posts(maker *m)
     return status;
 }
 
-static dnnl_status_t describe(maker *m)
+static dnnl_status_t describe_product(maker *m)
 {
-    const dnnl_dims_t in = {m->rows, m->n_in}, w = {m->n_in, m->n_out}, out = {m->rows, m->n_out};
-    const dnnl_dims_t per_column = {1, m->n_out}, one = {1};
-    TRY_STATUS(add_posts(m));
-    TRY_STATUS(dnnl_primitive_attr_set_zero_points_mask(m->attr, DNNL_ARG_SRC, 0));
-    if (m->group->scale >= 0)
-        TRY_STATUS(dnnl_primitive_attr_set_scales_mask(m->attr, DNNL_ARG_SRC, 0));
-    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->in, 2, in, dnnl_u8, dnnl_ab));
-    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->weights, 2, w, dnnl_s8, dnnl_format_tag_any));
-    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->out, 2, out, dnnl_f32, dnnl_ab));
-    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->one, 1, one, dnnl_f32, dnnl_a));
-    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->zero, 1, one, dnnl_s32, dnnl_a));
+    const dnnl_dims_t per_column = {1, m->out_dims[1]};
     if (m->group->bias >= 0)
         TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->bias, 2, per_column, dnnl_f32, dnnl_ab));
     return dnnl_matmul_primitive_desc_create(&m->desc, m->device->engine, m->in, m->weights,
                                              m->bias, m->out, m->attr);
+}
+
+static dnnl_status_t describe_conv(maker *m)
+{
+    const hwnas_onednn_window w = hwnas_onednn_conv_window(m->graph, m->product);
+    const int64_t *dilation = hwnas_node_attr(m->product, "dilation")->ints;
+    const dnnl_dims_t less = {dilation[0] - 1, dilation[1] - 1};
+    return dnnl_convolution_forward_primitive_desc_create(
+        &m->desc, m->device->engine, dnnl_forward_inference, dnnl_convolution_direct, m->in,
+        m->weights, NULL, m->out, w.stride, less, w.before, w.after, m->attr);
+}
+
+static dnnl_status_t describe(maker *m)
+{
+    const dnnl_dims_t one = {1};
+    TRY_STATUS(add_posts(m));
+    TRY_STATUS(dnnl_primitive_attr_set_zero_points_mask(m->attr, DNNL_ARG_SRC, 0));
+    if (m->group->scale >= 0)
+        TRY_STATUS(dnnl_primitive_attr_set_scales_mask(m->attr, DNNL_ARG_SRC, 0));
+    TRY_STATUS(describe_values(&m->in, m, m->in_dims, dnnl_u8, true));
+    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->weights, m->kernel_rank, m->kernel_dims,
+                                                dnnl_s8, dnnl_format_tag_any));
+    TRY_STATUS(describe_values(&m->out, m, m->out_dims, dnnl_f32, true));
+    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->one, 1, one, dnnl_f32, dnnl_a));
+    TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->zero, 1, one, dnnl_s32, dnnl_a));
+    return m->product->op->id == HWNAS_OP_CONV ? describe_conv(m) : describe_product(m);
 }
 
 static hwnas_status check_fast(const maker *m, dnnl_status_t status)
@@ -171,20 +258,21 @@ static hwnas_status check_fast(const maker *m, dnnl_status_t status)
     return hwnas_onednn_status(status, "describe", m->step->name);
 }
 
-static hwnas_status add_matrix(maker *m, hwnas_onednn_primitive *p)
+static hwnas_status add_kernel(maker *m, hwnas_onednn_primitive *p)
 {
+    static const dnnl_format_tag_t tags[] = {[2] = dnnl_ab, [4] = dnnl_abcd, [5] = dnnl_abcde};
     hwnas_status status = HWNAS_OK;
-    const hwnas_node *product = &m->graph->nodes[m->group->chain.nodes[0]];
-    const float *values = hwnas_node_input(m->graph, product, 1)->data;
-    const dnnl_dims_t dims = {m->n_in, m->n_out};
-    const size_t n = (size_t)(m->n_in * m->n_out);
+    const hwnas_tensor *kernel = hwnas_node_input(m->graph, m->product, 1);
+    const float *values = kernel->data;
+    const size_t n = (size_t)hwnas_tensor_count(kernel);
     dnnl_memory_desc_t given = NULL;
     void *memory = NULL;
     TRY_OUT(hwnas_try_alloc(&memory, n, p->name));
     for (size_t i = 0; i < n; i++)
         ((int8_t *)memory)[i] = (int8_t)values[i];
     TRY_DNNL_OUT("describe", p->name,
-                 dnnl_memory_desc_create_with_tag(&given, 2, dims, dnnl_s8, dnnl_ab));
+                 dnnl_memory_desc_create_with_tag(&given, m->kernel_rank, m->kernel_dims, dnnl_s8,
+                                                  tags[m->kernel_rank]));
     TRY_OUT(hwnas_onednn_primitive_add_weights(
         p, DNNL_ARG_WEIGHTS, dnnl_primitive_desc_query_md(m->desc, dnnl_query_weights_md, 0),
         memory, given));
@@ -197,7 +285,7 @@ out:
 static hwnas_status add_bias(maker *m, hwnas_onednn_primitive *p)
 {
     void *values = NULL;
-    TRY(hwnas_try_alloc(&values, (size_t)m->n_out * sizeof(float), p->name));
+    TRY(hwnas_try_alloc(&values, (size_t)m->out_dims[1] * sizeof(float), p->name));
     hwnas_tensor_fill(&m->graph->tensors[m->group->bias], values);
     const hwnas_status status =
         hwnas_onednn_primitive_add_weights(p, DNNL_ARG_BIAS, m->bias, values, m->bias);
@@ -230,16 +318,68 @@ static hwnas_status add_args(maker *m, dynamic *d)
                                            m->operands[i]));
             add_input(m, g->posts[i].operand);
         }
-    TRY(add_matrix(m, p));
+    TRY(add_kernel(m, p));
     return m->bias ? add_bias(m, p) : HWNAS_OK;
 }
 
-static void place(dynamic *d, hwnas_onednn_scratch *scratch)
+/* The reorders of an image. */
+static hwnas_status add_reorder(maker *m, hwnas_onednn_primitive *p, const_dnnl_memory_desc_t from,
+                                const_dnnl_memory_desc_t to)
 {
-    d->bytes_at = (d->main.scratch_bytes + ALIGN - 1) / ALIGN * ALIGN;
-    d->zero_at = (d->bytes_at + (size_t)d->n_bytes + ALIGN - 1) / ALIGN * ALIGN;
-    if (d->zero_at + sizeof(int32_t) > scratch->bytes)
-        scratch->bytes = d->zero_at + sizeof(int32_t);
+    hwnas_status status = HWNAS_OK;
+    dnnl_primitive_desc_t desc = NULL;
+    dnnl_primitive_attr_t attr = NULL;
+    p->name = m->step->name;
+    p->device = m->device;
+    TRY_OUT(hwnas_onednn_attr(&attr, p->name));
+    TRY_DNNL_OUT("describe", p->name,
+                 dnnl_reorder_primitive_desc_create(&desc, from, m->device->engine, to,
+                                                    m->device->engine, attr));
+    TRY_OUT(hwnas_onednn_primitive_init(p, desc));
+    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_FROM, from));
+    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_TO, to));
+    m->step->bytes += p->bytes;
+out:
+    dnnl_primitive_attr_destroy(attr);
+    dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+static hwnas_status add_reorders(maker *m, dynamic *d)
+{
+    hwnas_status status = HWNAS_OK;
+    dnnl_memory_desc_t in = NULL, out = NULL;
+    if (m->rank == 2)
+        return HWNAS_OK;
+    TRY_DNNL_OUT("describe", m->step->name,
+                 describe_values(&in, m, m->in_dims, dnnl_f32, m->in_is_image));
+    TRY_DNNL_OUT("describe", m->step->name,
+                 describe_values(&out, m, m->out_dims, dnnl_f32, m->out_is_image));
+    TRY_OUT(add_reorder(m, &d->before, in, m->in));
+    if (!m->out_is_image) {
+        TRY_OUT(add_reorder(m, &d->after, m->out, out));
+        d->results.bytes = dnnl_memory_desc_get_size(m->out);
+    }
+out:
+    dnnl_memory_desc_destroy(in);
+    dnnl_memory_desc_destroy(out);
+    return status;
+}
+
+/* One after the other, behind what the primitives want. */
+static void place_all(dynamic *d, hwnas_onednn_scratch *scratch)
+{
+    const hwnas_onednn_primitive *const primitives[] = {&d->main, &d->before, &d->after};
+    place *const places[] = {&d->bytes, &d->zero, &d->results};
+    size_t at = 0;
+    for (int i = 0; i < 3; i++)
+        at = primitives[i]->scratch_bytes > at ? primitives[i]->scratch_bytes : at;
+    for (int i = 0; i < 3; i++) {
+        places[i]->at = (at + ALIGN - 1) / ALIGN * ALIGN;
+        at = places[i]->at + places[i]->bytes;
+    }
+    if (at > scratch->bytes)
+        scratch->bytes = at;
 }
 
 static void maker_done(maker *m)
@@ -255,20 +395,23 @@ static void maker_done(maker *m)
 
 hwnas_status hwnas_onednn_dynamic_compile(hwnas_onednn_step *step, const onednn_device *device,
                                           const hwnas_graph *graph, const group *g,
-                                          hwnas_arena *arena)
+                                          const hwnas_onednn_layout *layouts, hwnas_arena *arena)
 {
     hwnas_status status = HWNAS_OK;
-    const hwnas_node *product = &graph->nodes[g->chain.nodes[0]];
-    const hwnas_tensor *matrix = hwnas_node_input(graph, product, 1);
-    maker m = {.step = step, .device = device, .graph = graph, .group = g};
+    maker m = {.step = step,
+               .device = device,
+               .graph = graph,
+               .group = g,
+               .product = &graph->nodes[g->chain.nodes[0]],
+               .in_is_image = layouts[g->reads[0]] == HWNAS_ONEDNN_IMAGE,
+               .out_is_image = layouts[g->chain.output] == HWNAS_ONEDNN_IMAGE};
     dynamic *d = step->state = hwnas_alloc(sizeof *d);
     d->main.name = step->name;
     d->main.device = device;
-    d->n_bytes = hwnas_tensor_count(hwnas_node_input(graph, product, 0));
-    d->is_scaled = g->scale >= 0;
-    m.n_in = matrix->dims[0];
-    m.n_out = matrix->dims[1];
-    m.rows = d->n_bytes / m.n_in;
+    d->n_bytes = hwnas_tensor_count(hwnas_node_input(graph, m.product, 0));
+    d->bytes.bytes = (size_t)d->n_bytes;
+    d->zero.bytes = sizeof(int32_t);
+    set_dims(&m);
     step->n_inputs = 0;
     step->n_outputs = 1;
     step->input_ids =
@@ -278,7 +421,8 @@ hwnas_status hwnas_onednn_dynamic_compile(hwnas_onednn_step *step, const onednn_
     TRY_OUT(check_fast(&m, describe(&m)));
     TRY_OUT(hwnas_onednn_primitive_init(&d->main, m.desc));
     TRY_OUT(add_args(&m, d));
-    place(d, device->scratch);
+    TRY_OUT(add_reorders(&m, d));
+    place_all(d, device->scratch);
     step->bytes += d->main.bytes;
 out:
     maker_done(&m);
@@ -293,28 +437,43 @@ HWNAS_CLONES static void to_bytes(uint8_t *restrict out, const float *restrict i
         out[i] = (uint8_t)(int32_t)in[i];
 }
 
+static dnnl_status_t reorder(const hwnas_onednn_primitive *p, void *from, void *to)
+{
+    void *const values[] = {from, to};
+    return hwnas_onednn_primitive_run(p, 2, values);
+}
+
 static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
 {
     const dynamic *d = step->state;
     char *scratch = device->scratch->memory;
-    void *values[3 + HWNAS_ONEDNN_MAX_POSTS + 1];
+    void *values[3 + HWNAS_ONEDNN_MAX_POSTS + 1], *bytes = scratch + d->bytes.at;
+    void *in = hwnas_onednn_values(step->inputs[0]), *out = hwnas_onednn_values(step->outputs[0]);
     const float *zero = hwnas_onednn_values(step->inputs[1]);
     size_t n = 0;
-    to_bytes((uint8_t *)scratch + d->bytes_at, hwnas_onednn_values(step->inputs[0]), d->n_bytes);
-    *(int32_t *)(scratch + d->zero_at) = (int32_t)*zero;
-    values[n++] = scratch + d->bytes_at;
-    values[n++] = scratch + d->zero_at;
-    values[n++] = hwnas_onednn_values(step->outputs[0]);
+    if (d->before.made)
+        TRY_STATUS(reorder(&d->before, in, bytes));
+    else
+        to_bytes(bytes, in, d->n_bytes);
+    *(int32_t *)(scratch + d->zero.at) = (int32_t)*zero;
+    values[n++] = bytes;
+    values[n++] = scratch + d->zero.at;
+    values[n++] = d->after.made ? scratch + d->results.at : out;
     for (size_t i = 2; i < step->n_inputs; i++)
         values[n++] = hwnas_onednn_values(step->inputs[i]);
-    return hwnas_onednn_primitive_run(&d->main, n, values);
+    TRY_STATUS(hwnas_onednn_primitive_run(&d->main, n, values));
+    return d->after.made ? reorder(&d->after, values[2], out) : dnnl_success;
 }
 
 static void free_dynamic(void *state)
 {
-    if (state)
-        hwnas_onednn_primitive_done(&((dynamic *)state)->main);
-    free(state);
+    dynamic *d = state;
+    if (!d)
+        return;
+    hwnas_onednn_primitive_done(&d->before);
+    hwnas_onednn_primitive_done(&d->after);
+    hwnas_onednn_primitive_done(&d->main);
+    free(d);
 }
 
 const hwnas_onednn_kind hwnas_onednn_dynamic = {

@@ -291,7 +291,8 @@ static bool follows(hwnas_fusion *plan, void *into, const hwnas_node *node, cons
     group *g = into;
     post p;
     if (f->is_own[node - plan->graph->nodes] || g->n_posts == HWNAS_ONEDNN_MAX_POSTS ||
-        (g->is_dynamic && f->layouts[node->output] == HWNAS_ONEDNN_IMAGE)) /* it writes rows */
+        (g->is_dynamic && g->layout == HWNAS_ONEDNN_PLAIN &&
+         f->layouts[node->output] == HWNAS_ONEDNN_IMAGE)) /* it writes rows */
         return false;
     if (node->op->id == HWNAS_OP_QUANTIZE_LINEAR)
         return hwnas_onednn_take_quantize(g, plan, node);

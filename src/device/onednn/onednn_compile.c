@@ -176,7 +176,8 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     }
     if (group->is_dynamic) {
         s->kind = &hwnas_onednn_dynamic;
-        return hwnas_onednn_dynamic_compile(s, exec->device, c->graph, group, exec->arena);
+        return hwnas_onednn_dynamic_compile(s, exec->device, c->graph, group, c->groups.layouts,
+                                            exec->arena);
     }
     if (hwnas_onednn_is_move(root)) {
         s->kind = &hwnas_onednn_moves;
