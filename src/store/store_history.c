@@ -303,8 +303,12 @@ hwnas_status hwnas_store_extent(uint64_t *n, uint64_t *n_finished, hwnas_store *
     return HWNAS_OK;
 }
 
-static hwnas_status begin_checks(walk *w)
+/* What there is to go through, as it was at one moment: others may add to it meanwhile. */
+static hwnas_status begin_walk(walk *w, int64_t *end, bool is_whole)
 {
+    TRY(hwnas_store_position(end, w->store));
+    if (!is_whole)
+        return HWNAS_OK;
     TRY(hwnas_store_extent(&w->n_trials, &w->n_finished, w->store));
     w->seen = hwnas_alloc(w->n_trials + 1);
     return HWNAS_OK;
@@ -316,10 +320,9 @@ hwnas_status hwnas_store_walk(int64_t *position, hwnas_store *store, hwnas_event
     walk w = {.store = store, .take = take, .context = context};
     hwnas_status status = HWNAS_OK;
     int64_t end;
-    TRY_OUT(hwnas_store_position(&end, store));
     const bool is_whole = *position == 0;
-    if (is_whole)
-        TRY_OUT(begin_checks(&w));
+    TRY_OUT(hwnas_store_begin_reading(store));
+    TRY_OUT(hwnas_store_end(store, begin_walk(&w, &end, is_whole)));
     TRY_OUT(walk_to(&w, position, end));
     if (is_whole && w.n_seen != w.n_finished)
         status = hwnas_store_damaged(store, "its history lacks a trial");

@@ -749,6 +749,62 @@ static void trials_are_taken_over(void **state)
     hwnas_store_close(open_ok(HWNAS_STORE_RESUME));
 }
 
+/* ---- What others write meanwhile ---- */
+
+static const hwnas_database_ops *real_ops;
+static hwnas_store *writer;
+static int n_steps; /* until a trial is written; below 0: it is */
+
+static hwnas_step step_beside_others(hwnas_statement *statement)
+{
+    if (n_steps-- == 0)
+        add_trial(writer, 2);
+    return real_ops->step(statement);
+}
+
+static hwnas_status count_event(void *context, const hwnas_event *event)
+{
+    (void)event;
+    ++*(int *)context;
+    return HWNAS_OK;
+}
+
+/* One that goes through a history from its beginning, which is checked, is not disturbed by who
+ * writes a trial between two of its statements. */
+static void history_grows_while_it_is_read(void **state)
+{
+    (void)state;
+    int n = 0;
+    bool was_written = true;
+    for (int moment = 0; was_written; moment++) {
+        writer = open_ok(HWNAS_STORE_REPLACE);
+        add_trial(writer, 0);
+        add_trial(writer, 1);
+        assert_int_equal(hwnas_store_publish(writer), HWNAS_OK);
+        hwnas_store *reader = open_ok(HWNAS_STORE_READ);
+        hwnas_database *db = hwnas_store_database(reader);
+        real_ops = db->ops;
+        hwnas_database_ops ops = *real_ops;
+        ops.step = step_beside_others;
+        db->ops = &ops;
+        int64_t position = 0;
+        n = 0;
+        n_steps = moment;
+        if (hwnas_store_walk(&position, reader, count_event, &n) != HWNAS_OK)
+            fail_msg("step %d: %s", moment, hwnas_last_error()->message);
+        was_written = n_steps < 0;
+        assert_in_range(n, 2, 3);
+        db->ops = real_ops;
+        if (was_written) {
+            assert_int_equal(hwnas_store_walk(&position, reader, count_event, &n), HWNAS_OK);
+            assert_int_equal(n, 3);
+        }
+        hwnas_store_close(reader);
+        hwnas_store_close(writer);
+    }
+    assert_int_equal(n, 2);
+}
+
 /* A lease that was given an hour ahead of the clock as it is now does not keep others out for so
  * long. */
 static void clock_is_set_back(void **state)
@@ -823,6 +879,7 @@ int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
         CASE(outlines_are_of_the_same_trials),
         CASE(reading_is_of_one_moment),
         CASE(trials_are_taken_over),
+        CASE(history_grows_while_it_is_read),
         CASE(clock_is_set_back),
         CASE(begun_together),
     };
