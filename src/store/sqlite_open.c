@@ -357,7 +357,7 @@ const hwnas_store_driver hwnas_sqlite_driver = {
     .publish = hwnas_sqlite_publish,
     .fail = hwnas_sqlite_fail,
     .list = list,
-    .has_packed = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'packed'",
+    .may_pack = "SELECT 2 * count(*) FROM sqlite_master WHERE type = 'table' AND name = 'packed'",
     .size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     .vacuum = vacuum,
 };

@@ -84,15 +84,21 @@ hwnas_status hwnas_store_publish(hwnas_store *store)
     return hwnas_store_is_draft(store) ? store->driver->publish(store) : HWNAS_OK;
 }
 
-static bool is_of_packed(int statement)
+/* What may be done with the table of packed events, as a driver's `may_pack` says it. */
+enum { NOTHING, READ, ADD };
+
+static int right_for(int statement)
 {
-    return statement >= HWNAS_SQL_PACK && statement <= HWNAS_SQL_PACKED;
+    return statement == HWNAS_SQL_PACK                                          ? ADD
+           : statement == HWNAS_SQL_HAS_PACKED || statement == HWNAS_SQL_PACKED ? READ
+                                                                                : NOTHING;
 }
 
-static bool prepare(hwnas_store *store, bool of_packed)
+/* Those for which one of these rights is needed. */
+static bool prepare(hwnas_store *store, int from, int64_t to)
 {
     for (int i = 0; i < HWNAS_N_STORE_SQL; i++)
-        if (is_of_packed(i) == of_packed &&
+        if (right_for(i) >= from && right_for(i) <= to &&
             !(store->statements[i] = store->db->ops->prepare(store->db, hwnas_store_statements[i])))
             return false;
     return true;
@@ -100,11 +106,10 @@ static bool prepare(hwnas_store *store, bool of_packed)
 
 bool hwnas_store_prepare(hwnas_store *store)
 {
-    return prepare(store, false);
+    return prepare(store, NOTHING, NOTHING);
 }
 
-/* The one row of a statement without parameters. */
-static hwnas_status query(int64_t *out, hwnas_store *store, const char *sql)
+hwnas_status hwnas_store_query_sql(int64_t *out, hwnas_store *store, const char *sql)
 {
     hwnas_statement *statement = store->db->ops->prepare(store->db, sql);
     const hwnas_status status =
@@ -115,9 +120,9 @@ static hwnas_status query(int64_t *out, hwnas_store *store, const char *sql)
 
 hwnas_status hwnas_store_prepare_packed(hwnas_store *store)
 {
-    int64_t is_there;
-    TRY(query(&is_there, store, store->driver->has_packed));
-    return !is_there || prepare(store, true) ? HWNAS_OK : hwnas_store_fail(store);
+    int64_t right;
+    TRY(hwnas_store_query_sql(&right, store, store->driver->may_pack));
+    return prepare(store, READ, right) ? HWNAS_OK : hwnas_store_fail(store);
 }
 
 void hwnas_store_disconnect(hwnas_store *store)
@@ -271,7 +276,7 @@ hwnas_status hwnas_store_count(uint64_t *n, uint64_t *n_finished, hwnas_store *s
 
 hwnas_status hwnas_store_size(int64_t *bytes, hwnas_store *store)
 {
-    return query(bytes, store, store->driver->size);
+    return hwnas_store_query_sql(bytes, store, store->driver->size);
 }
 
 hwnas_status hwnas_store_vacuum(hwnas_store *store)

@@ -127,7 +127,8 @@ typedef struct hwnas_store_driver {
     hwnas_status (*fail)(const hwnas_store *store);
     /* Adds names to the array, in any order. */
     hwnas_status (*list)(char ***names, size_t *n, const char *where);
-    const char *has_packed; /* SQL: above 0 where there is a table of packed events */
+    const char *may_pack;   /* SQL: 1 where packed events may be read, 2 where some may be added; 0:
+                               no   table of them */
     const char *size;       /* SQL that gives the bytes that the study takes */
     hwnas_status (*vacuum)(hwnas_store *store);
 } hwnas_store_driver;
@@ -148,7 +149,7 @@ struct hwnas_store {
 
 /* Prepares all statements but those of packed events. False: one failed. */
 bool hwnas_store_prepare(hwnas_store *store);
-/* Prepares those, where there is their table. */
+/* Prepares those, as far as there is their table and it may be used. */
 HWNAS_CHECKED hwnas_status hwnas_store_prepare_packed(hwnas_store *store);
 /* Closes the connection; another may take its place. */
 void hwnas_store_disconnect(hwnas_store *store);
@@ -161,6 +162,8 @@ hwnas_status hwnas_store_fail_absent(const char *path, hwnas_store_mode mode);
 /* As hwnas_statement_bind(), of one of the store's. */
 #define hwnas_store_bind(store, id, ...) hwnas_statement_bind((store)->statements[id], __VA_ARGS__)
 HWNAS_CHECKED hwnas_status hwnas_store_run(hwnas_store *store, hwnas_statement *statement);
+/* The one row of a statement without parameters; 0 when it is NULL. */
+HWNAS_CHECKED hwnas_status hwnas_store_query_sql(int64_t *out, hwnas_store *store, const char *sql);
 /* The first column of the first row; `none` without a row or when it is NULL. */
 HWNAS_CHECKED hwnas_status hwnas_store_query_int(int64_t *out, hwnas_store *store,
                                                  hwnas_statement *statement, int64_t none);

@@ -127,6 +127,34 @@ static void older_format(void **state)
     hwnas_store_close(store);
 }
 
+/* Who may not add packed events writes the event that would fill a pack all the same. */
+static void packs_that_may_not_be_written(void **state)
+{
+    (void)state;
+    enum { N = 1030 };
+    hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
+    hwnas_store_close(store);
+    run_sql(
+        "DO $$ BEGIN CREATE ROLE poor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
+    run_sql_of("GRANT USAGE ON SCHEMA \"%s\" TO poor");
+    run_sql_of("GRANT ALL ON ALL TABLES IN SCHEMA \"%s\" TO poor");
+    run_sql_of("REVOKE INSERT ON \"%s\".packed FROM poor");
+    const char *at = strstr(path, "//hwnas@");
+    assert_non_null(at);
+    char *poor = hwnas_printf("%.*s//poor@%s", (int)(at - path), path, at + strlen("//hwnas@"));
+    assert_int_equal(hwnas_store_open(&store, poor, HWNAS_STORE_RESUME), HWNAS_OK);
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    for (uint64_t i = 0; i < N; i++)
+        add_trial(store, i);
+    assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
+    assert_int_equal(hwnas_store_pack(store), HWNAS_OK);
+    hwnas_store_close(store);
+    store = open_ok(HWNAS_STORE_READ);
+    assert_int_equal(count_trials(store), N);
+    hwnas_store_close(store);
+    free(poor);
+}
+
 /* What was finished when the server died is there, what was not is not, and nobody keeps it locked.
  */
 static void server_dies(void **state)
@@ -219,7 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(schemas_of_others),      CASE(newer_format),     CASE(missing_table),
-        CASE(readers_change_nothing), CASE(older_format),     CASE(server_dies),
+        CASE(readers_change_nothing), CASE(older_format),     CASE(server_dies), CASE(packs_that_may_not_be_written),
         CASE(passwords_are_refused),  CASE(names_of_studies), CASE(nobody_answers),
     };
     const int code = mkdtemp(folder) ? server("start") : -1;
