@@ -243,7 +243,7 @@ class _CSearchOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("study", ctypes.c_char_p), ("resume", ctypes.c_bool),
                 ("max_trials", ctypes.c_int64), ("cancel", ctypes.c_void_p), ("progress", _ProgressFunction),
                 ("context", ctypes.c_void_p), ("overwrite", ctypes.c_bool), ("flags", ctypes.POINTER(_CJobFlag)),
-                ("is_worker", ctypes.c_bool), ("n_workers", ctypes.c_int)]
+                ("is_worker", ctypes.c_bool), ("n_workers", ctypes.c_int), ("only", ctypes.c_char_p)]
 
 
 class _CStudyOptions(ctypes.Structure):

@@ -80,10 +80,14 @@ typedef struct hwnas_search_options {
      * PostgreSQL, on others. It is begun or gone on with. */
     bool is_worker;
     int n_workers; /* of these on this machine, this one included; 0: one */
+    /* (optional) A worker does these tasks of a trial alone, and leaves the rest to others:
+     * "measure", "train", or names of devices of the job, with commas between. */
+    const char *only;
 } hwnas_search_options;
 #define HWNAS_SEARCH_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL, false, 0      \
+        sizeof(hwnas_search_options), NULL, false, 0, NULL, NULL, NULL, false, NULL, false, 0,     \
+            NULL                                                                                   \
     }
 
 /* Runs a job (a YAML file; NULL: flags say it all), writes the winner to the files of its `export`,

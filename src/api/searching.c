@@ -146,6 +146,8 @@ static hwnas_status check_options(const hwnas_search_options *options)
 {
     if (options->is_worker && (options->resume || options->overwrite))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "a worker begins or goes on with a study by itself");
+    if (options->only && !options->is_worker)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "only workers leave tasks of a trial to others");
     if (options->resume && options->overwrite)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "resume and overwrite exclude each other");
     return HWNAS_OK;
@@ -156,12 +158,14 @@ static hwnas_status run(hwnas_report **out, const hwnas_job *job,
 {
     watcher w = {options, job};
     hwnas_summary *summary;
-    const hwnas_session_options study = {.resume = options->resume,
-                                         .overwrite = options->overwrite,
-                                         .n_workers = options->n_workers,
-                                         .stop = options->cancel,
-                                         .progress = options->progress ? tell_progress : NULL,
-                                         .context = &w};
+    hwnas_session_options study = {.resume = options->resume,
+                                   .overwrite = options->overwrite,
+                                   .n_workers = options->n_workers,
+                                   .stop = options->cancel,
+                                   .progress = options->progress ? tell_progress : NULL,
+                                   .context = &w};
+    if (options->only)
+        TRY(hwnas_tasks_parse(&study.tasks, options->only, job));
     note_crowd(job);
     TRY(options->is_worker ? hwnas_worker_run(&summary, job, &study)
                            : hwnas_study_run(&summary, job, &study));

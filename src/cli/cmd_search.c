@@ -34,6 +34,8 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
          "replace an existing study"},
         {"workers", 0, HWNAS_OPTION_INT, &out->n_workers, "N",
          "search with N processes; others may join (docs/cluster.md)"},
+        {"only", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &out->search.only, "TASKS",
+         "with --workers: measure, train, or devices; others do the rest"},
         {"dry-run", 0, HWNAS_OPTION_FLAG, &out->dry_run, NULL,
          "say what would be done, write nothing"},
         {"json", 0, HWNAS_OPTION_FLAG, &out->as_json, NULL, "print one JSON object"},
@@ -69,6 +71,8 @@ static hwnas_status check_line(const command_line *given)
 {
     if (given->search.is_worker && (given->search.resume || given->search.overwrite))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--workers goes without --resume and --overwrite");
+    if (given->search.only && !given->search.is_worker)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--only goes with --workers");
     if (given->search.resume && given->search.overwrite)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--resume and --overwrite exclude each other");
     if (!given->path && !given->keys[0].name)

@@ -26,6 +26,8 @@ hwnas_status hwnas_cmd_worker(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"workers", 0, HWNAS_OPTION_INT, &n_workers, "N", "N processes of this machine"},
+        {"only", 0, HWNAS_OPTION_TEXT, &search.only, "TASKS",
+         "do these tasks of a trial alone: measure, train, or devices by name"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "print one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &study, &n, &done));

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "store/store_driver.h"
 
-enum { SETTLE, CLEAN, ADD, END, TAKE, RENEW, RELEASE, N_SQL };
+enum { SETTLE, CLEAN, ADD, END, HAND_ON, TAKE, WAITING, RENEW, RELEASE, N_SQL };
 
 #define FROM_NOW "@ + 60"
 
@@ -14,18 +14,23 @@ _Static_assert(HWNAS_LEASE_SECONDS == 60, "FROM_NOW says the same");
 
 /* @ is the database's clock, # what passes over locked rows (database.h). */
 static const char *const sql[N_SQL] = {
-    [SETTLE] = "INSERT INTO lease SELECT number, '', 0 FROM trial WHERE finish_order IS NULL"
+    [SETTLE] = "INSERT INTO lease (trial, worker, expires)"
+               " SELECT number, '', 0 FROM trial WHERE finish_order IS NULL"
                " ON CONFLICT (trial) DO NOTHING",
     [CLEAN] = "DELETE FROM lease WHERE trial IN"
               " (SELECT number FROM trial WHERE finish_order IS NOT NULL)",
-    [ADD] = "INSERT INTO lease VALUES ($1, $2, " FROM_NOW ")",
+    [ADD] = "INSERT INTO lease (trial, worker, expires) VALUES ($1, $2, " FROM_NOW ")",
     [END] = "DELETE FROM lease WHERE trial = $1 AND worker = $2 RETURNING trial",
     /* What another one is just taking is passed over; what it has just taken is looked at again, as
      * it has changed meanwhile. One that ends later than any can was given before the clock was set
      * back. */
     [TAKE] = "UPDATE lease SET worker = $1, expires = " FROM_NOW " WHERE trial ="
-             " (SELECT trial FROM lease WHERE expires < @ OR expires > 60 + " FROM_NOW
-             " OR worker = $1 ORDER BY trial LIMIT 1#) RETURNING trial",
+             " (SELECT trial FROM lease WHERE (expires < @ OR expires > 60 + " FROM_NOW
+             " OR worker = $1) AND (tasks & $2) <> 0 ORDER BY trial LIMIT 1#)"
+             " RETURNING trial, tasks, begun",
+    [HAND_ON] = "UPDATE lease SET tasks = $1, begun = $2, expires = 0, worker = ''"
+                " WHERE trial = $3 AND worker = $4 RETURNING trial",
+    [WAITING] = "SELECT count(*) FROM lease WHERE worker = '' AND (tasks & $1) = 0",
     [RENEW] = "UPDATE lease SET expires = " FROM_NOW " WHERE worker = $1",
     [RELEASE] = "UPDATE lease SET expires = 0, worker = '' WHERE worker = $1",
 };
@@ -101,14 +106,40 @@ hwnas_status hwnas_leases_end(bool *was_ours, hwnas_leases *l, uint64_t number)
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_leases_take(bool *is_there, uint64_t *number, hwnas_leases *l)
+hwnas_status hwnas_leases_hand_on(bool *was_ours, hwnas_leases *l, const hwnas_lease *lease)
 {
     int64_t found = -1;
     TRY(hwnas_store_query_int(&found, l->store,
-                              hwnas_statement_bind(l->statements[TAKE], "t", l->worker), -1));
-    *is_there = found >= 0;
-    *number = (uint64_t)found;
+                              hwnas_statement_bind(l->statements[HAND_ON], "itit", lease->tasks,
+                                                   lease->begun, (int64_t)lease->number, l->worker),
+                              -1));
+    *was_ours = found >= 0;
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_leases_take(bool *is_there, hwnas_lease *out, hwnas_leases *l, int64_t tasks)
+{
+    enum { TRIAL_OF, TASKS_OF, BEGUN_OF };
+    hwnas_statement *row = hwnas_statement_bind(l->statements[TAKE], "ti", l->worker, tasks);
+    const hwnas_step step = hwnas_statement_step(row);
+    hwnas_status status = HWNAS_OK;
+    *is_there = step == HWNAS_STEP_ROW;
+    if (step == HWNAS_STEP_FAILED) {
+        status = hwnas_store_fail(l->store);
+    } else if (*is_there) {
+        const char *begun = hwnas_row_text(row, BEGUN_OF);
+        *out = (hwnas_lease){.number = (uint64_t)hwnas_row_int(row, TRIAL_OF),
+                             .tasks = hwnas_row_int(row, TASKS_OF),
+                             .begun = begun ? hwnas_strdup(begun) : NULL};
+    }
+    hwnas_statement_reset(row);
+    return status;
+}
+
+hwnas_status hwnas_leases_waiting(int64_t *n, hwnas_leases *l, int64_t tasks)
+{
+    return hwnas_store_query_int(n, l->store,
+                                 hwnas_statement_bind(l->statements[WAITING], "i", tasks), 0);
 }
 
 hwnas_status hwnas_leases_renew(hwnas_leases *l)

@@ -17,16 +17,30 @@ HWNAS_CHECKED hwnas_status hwnas_leases_open(hwnas_leases **out, hwnas_store *st
                                              const char *worker);
 void hwnas_leases_close(hwnas_leases *leases); /* accepts NULL */
 
+/* A trial that is ours, and what is to be done for it. */
+typedef struct hwnas_lease {
+    uint64_t number;
+    int64_t tasks; /* bits of the caller's: any one of them comes next */
+    char *begun;   /* what was handed on with it; NULL: nothing; yours to free() */
+} hwnas_lease;
+
 /* In a transaction of the store: has one for each running trial, of others one that is over. */
 HWNAS_CHECKED hwnas_status hwnas_leases_settle(hwnas_leases *leases);
-/* In the transaction that begins a trial: it is ours. */
+/* In the transaction that begins a trial: it is ours, and anybody may go on with it. */
 HWNAS_CHECKED hwnas_status hwnas_leases_add(hwnas_leases *leases, uint64_t number);
 /* In the transaction that finishes a trial: ends the lease; *was_ours: nobody took it over. */
 HWNAS_CHECKED hwnas_status hwnas_leases_end(bool *was_ours, hwnas_leases *leases, uint64_t number);
 
-/* Takes a trial whose worker has let it go, or that is ours; false in *is_there: there is none. */
-HWNAS_CHECKED hwnas_status hwnas_leases_take(bool *is_there, uint64_t *number,
-                                             hwnas_leases *leases);
+/* In a transaction: hands a trial on to whoever does one of `tasks`, with what is known of it. */
+HWNAS_CHECKED hwnas_status hwnas_leases_hand_on(bool *was_ours, hwnas_leases *leases,
+                                                const hwnas_lease *lease);
+
+/* Takes a trial whose worker has let it go, or that is ours, and whose next task is one of `tasks`;
+ * false in *is_there: there is none. */
+HWNAS_CHECKED hwnas_status hwnas_leases_take(bool *is_there, hwnas_lease *out, hwnas_leases *leases,
+                                             int64_t tasks);
+/* How many trials were handed on for other tasks than these, and are nobody's yet. */
+HWNAS_CHECKED hwnas_status hwnas_leases_waiting(int64_t *n, hwnas_leases *leases, int64_t tasks);
 /* Has all of ours begin anew. */
 HWNAS_CHECKED hwnas_status hwnas_leases_renew(hwnas_leases *leases);
 /* Lets go of all of ours. */

@@ -31,6 +31,7 @@ static const char *const migrations[] = {
     "::double precision;",
     HWNAS_STORE_PACKED_TABLE("BIGINT", "BYTEA") /* read often */
     "ALTER TABLE packed ALTER COLUMN events SET STORAGE EXTERNAL;",
+    HWNAS_STORE_LEASE_TASKS("BIGINT") HWNAS_STORE_LEASE_BEGUN,
 };
 
 enum { FORMAT = sizeof migrations / sizeof *migrations };

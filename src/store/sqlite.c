@@ -22,6 +22,8 @@ const char hwnas_sqlite_lease_table[] =
     "CREATE TABLE IF NOT EXISTS lease (trial INTEGER PRIMARY KEY REFERENCES trial (number),"
     " worker TEXT NOT NULL, expires REAL NOT NULL);";
 
+const char hwnas_sqlite_lease_tasks[] = HWNAS_STORE_LEASE_TASKS("INTEGER") HWNAS_STORE_LEASE_BEGUN;
+
 const char hwnas_sqlite_packed_table[] = HWNAS_STORE_PACKED_TABLE("INTEGER", "BLOB");
 
 hwnas_status hwnas_sqlite_fail(const hwnas_store *store)

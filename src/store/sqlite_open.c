@@ -219,6 +219,19 @@ enum {
     SHARE_TIMEOUT_MS = 60000
 };
 
+/* In a transaction: of several that open it, one makes them. */
+static hwnas_status make_leases(hwnas_store *store)
+{
+    int64_t has_tasks;
+    if (!store->db->ops->exec(store->db, hwnas_sqlite_lease_table))
+        return hwnas_sqlite_fail(store);
+    TRY(hwnas_store_query_sql(
+        &has_tasks, store, "SELECT count(*) FROM pragma_table_info('lease') WHERE name = 'tasks'"));
+    return has_tasks || store->db->ops->exec(store->db, hwnas_sqlite_lease_tasks)
+               ? HWNAS_OK
+               : hwnas_sqlite_fail(store);
+}
+
 static hwnas_status open_shared(hwnas_sqlite_store *store)
 {
     if (hwnas_file_exists(store->file)) {
@@ -230,9 +243,8 @@ static hwnas_status open_shared(hwnas_sqlite_store *store)
         TRY(hwnas_lock_relax(&store->lock, store->base.path));
     }
     sqlite3_busy_timeout(hwnas_sqlite_handle(store->base.db), SHARE_TIMEOUT_MS);
-    return store->base.db->ops->exec(store->base.db, hwnas_sqlite_lease_table)
-               ? HWNAS_OK
-               : hwnas_sqlite_fail(&store->base);
+    TRY(hwnas_store_begin(&store->base));
+    return hwnas_store_end(&store->base, make_leases(&store->base));
 }
 
 /* As if nothing had been opened. */

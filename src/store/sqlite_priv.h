@@ -20,7 +20,8 @@ typedef struct hwnas_sqlite_store {
 #define HWNAS_SQLITE_VERSION 4
 
 extern const char hwnas_sqlite_schema[];      /* makes the tables */
-extern const char hwnas_sqlite_lease_table[]; /* makes that of workers, where it is not there */
+extern const char hwnas_sqlite_lease_table[]; /* makes that of workers, where it is not there, */
+extern const char hwnas_sqlite_lease_tasks[]; /* and what it lacks in older studies */
 extern const char hwnas_sqlite_packed_table[]; /* the same of packed events (packed.h) */
 
 /* ---- sqlite.c ---- */

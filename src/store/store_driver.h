@@ -113,6 +113,12 @@ extern const char *const hwnas_store_statements[HWNAS_N_STORE_SQL];
 #define HWNAS_STORE_PACKED_TABLE(INT, BYTES)                                                       \
     "CREATE TABLE IF NOT EXISTS packed (position " INT " PRIMARY KEY, events " BYTES " NOT NULL);"
 
+/* What the leases of older studies do not have yet: the tasks any one of which comes next, and what
+ * those before found out (leases.h). */
+#define HWNAS_STORE_LEASE_TASKS(INT)                                                               \
+    "ALTER TABLE lease ADD COLUMN tasks " INT " NOT NULL DEFAULT -1;"
+#define HWNAS_STORE_LEASE_BEGUN "ALTER TABLE lease ADD COLUMN begun TEXT;"
+
 typedef struct hwnas_store_driver {
     const char *const *prefixes; /* of the names of its studies; NULL: all other names */
     bool is_remote;              /* other machines reach it, and it may be away for a while */

@@ -31,6 +31,7 @@ void hwnas_session_init(hwnas_session *s, const hwnas_job *job,
                          .waiting = {.goals = &job->goals},
                          .scores = {.n_objectives = job->goals.n_objectives},
                          .winner_id = -1,
+                         .tasks = options->tasks ? options->tasks : HWNAS_ALL_TASKS,
                          .next_round = FIRST_ROUND,
                          .started = hwnas_now()};
 }
@@ -52,7 +53,8 @@ static hwnas_status open_setup(hwnas_session *s, const hwnas_training_watch *wat
     }
     /* That the job names another strategy is told by comparing the facts. */
     is_there &= !strcmp(s->job->strategy, "auto") || !strcmp(s->job->strategy, choice.name);
-    return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->options->stop, watch);
+    return hwnas_setup_open(&s->setup, s->job, is_there ? &choice : NULL, s->tasks,
+                            s->options->stop, watch);
 }
 
 /* What limits can be met is no reason to train a network. */
@@ -91,13 +93,31 @@ static hwnas_status check_trainings(const hwnas_session *s)
 static hwnas_status check_others(const hwnas_session *s)
 {
     const hwnas_place place = {.file = s->job->study};
-    if (!hwnas_evaluator_measures(s->setup.evaluator) ||
-        (s->options->n_workers <= 1 && hwnas_store_is_remote(s->job->study)))
+    const hwnas_tasks runs =
+        hwnas_evaluator_tasks(s->setup.evaluator) & ~(1U << HWNAS_TASK_TRAINING);
+    const bool is_alone =
+        s->options->n_workers <= 1 || !hwnas_evaluator_measures(s->setup.evaluator);
+    if (!runs || (is_alone && hwnas_store_is_remote(s->job->study)))
         return HWNAS_OK;
     return hwnas_hint(
         hwnas_fail(HWNAS_E_UNSUPPORTED, &place,
                    "workers on one machine would disturb each other's measurements"),
         "start one worker on each machine, on a study in PostgreSQL: docs/cluster.md");
+}
+
+/* That something is left to do for a worker which does some tasks alone. */
+static hwnas_status check_tasks(const hwnas_session *s)
+{
+    const hwnas_tasks all = hwnas_evaluator_tasks(s->setup.evaluator);
+    if (s->tasks == HWNAS_ALL_TASKS || s->tasks & all)
+        return HWNAS_OK;
+    char *theirs = hwnas_tasks_words(s->tasks, s->job), *words = hwnas_tasks_words(all, s->job);
+    const hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, NULL, "--only %s: there is nothing to do of this job", theirs),
+        all ? "its trials need %s" : "its trials need no device and no training", words);
+    free(theirs);
+    free(words);
+    return status;
 }
 
 hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *watch)
@@ -112,10 +132,11 @@ hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *wa
     /* Before the file is made, or one of the same name replaced. */
     if (!is_there)
         TRY(probe(s));
-    if (s->is_shared)
+    if (s->is_shared) {
         TRY(check_trainings(s));
-    if (s->is_shared)
         TRY(check_others(s));
+        TRY(check_tasks(s));
+    }
     TRY(hwnas_evaluator_train_first(s->setup.evaluator));
     return open_store(s);
 }
@@ -262,6 +283,16 @@ static hwnas_status make_ready(hwnas_session *s)
     return HWNAS_OK;
 }
 
+/* Which of its trials are taken over depends on all devices. */
+static hwnas_status check_warm_start(const hwnas_session *s)
+{
+    if (!s->job->warm_start || !(hwnas_evaluator_tasks(s->setup.evaluator) & ~s->tasks))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "a study with a warm start is begun by a worker without --only"),
+                      "others may join it with --only then");
+}
+
 hwnas_status hwnas_session_begin(hwnas_session *s)
 {
     char *job = NULL, *seconds = NULL;
@@ -273,6 +304,7 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         TRY(hwnas_facts_write_conditions(s->store));
     TRY(hwnas_environment_note(s->store));
     if (is_new) {
+        TRY(check_warm_start(s));
         TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_held_write(s->store, s->setup.held));
         TRY(hwnas_facts_write(s->store, s->job, s->setup.wide));

@@ -101,6 +101,8 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
             continue;
         if (hwnas_trial_violation(trial, &e->job->goals, false) > 0)
             return HWNAS_OK;
+        if (i < c->n_done)
+            continue;
         if (c->duplicate &&
             take_over(trial, e, c->duplicate, i, batch_at(&e->sites[i], c->settings.batch))) {
             json_object_set_new(detail, "same_network_as",
@@ -117,6 +119,10 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
         if (e->sites[i].is_told)
             continue;
+        if (!is_ours(e, i)) {
+            *c->next_task = i;
+            return HWNAS_OK;
+        }
         bool is_skipped = false;
         const double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
         if (!is_decided)
@@ -189,12 +195,36 @@ static void add_samples(json_t *detail, const hwnas_evaluator *e, const hwnas_tr
             json_pack("{s:I, s:I}", "run", (json_int_t)n, "there", (json_int_t)n_all));
 }
 
+/* Trains a network that keeps the limits, where that is ours to do. */
+static hwnas_status train(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    if (hwnas_tasks_have(e->tasks, HWNAS_TASK_TRAINING) ||
+        hwnas_trial_violation(trial, &e->job->goals, false) > 0)
+        return hwnas_evaluate_accuracy(trial, e, c);
+    if (c->is_lookup_only)
+        return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "not to be trained here");
+    *c->next_task = HWNAS_TASK_TRAINING;
+    return HWNAS_OK;
+}
+
+static bool is_handed_on(const hwnas_candidate *c)
+{
+    return c->next_task && *c->next_task < HWNAS_N_TASKS;
+}
+
+static void keep_detail(hwnas_trial *trial, const json_t *detail)
+{
+    free(trial->detail);
+    trial->detail = json_object_size(detail) ? json_dumps(detail, JSON_COMPACT) : NULL;
+}
+
 hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     hwnas_status status = HWNAS_OK;
-    json_t *detail = json_object();
+    /* Values and detail of one whose first tasks others did. */
+    json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : json_object();
     const bool is_accuracy_dear = hwnas_evaluate_is_accuracy_dear(e, c);
-    if (c->stage != HWNAS_STAGE_END)
+    if (c->stage != HWNAS_STAGE_END && !trial->n_values)
         TRY_OUT((is_accuracy_dear ? hwnas_evaluate_costs : hwnas_evaluate_free)(trial, e, c));
     const size_t n_free = trial->n_values;
     TRY_OUT(measure(trial, e, c, detail));
@@ -202,8 +232,12 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         trial->n_values = n_free;
         goto out;
     }
-    if (is_accuracy_dear)
-        TRY_OUT(hwnas_evaluate_accuracy(trial, e, c));
+    if (is_accuracy_dear && !is_handed_on(c))
+        TRY_OUT(train(trial, e, c));
+    if (is_handed_on(c)) {
+        keep_detail(trial, detail);
+        goto out;
+    }
     add_samples(detail, e, trial);
     /* What was left unmeasured misses a limit already, which is violation enough. */
     bool is_whole = is_complete(e, trial) && !hwnas_trial_is_estimated(trial);
@@ -213,8 +247,7 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
     if (c->estimate)
         json_object_set_new(detail, "estimate",
                             json_real(hwnas_trial_value_of(c->estimate, HWNAS_ESTIMATED)->value));
-    if (json_object_size(detail))
-        trial->detail = json_dumps(detail, JSON_COMPACT);
+    keep_detail(trial, detail);
 out:
     json_decref(detail);
     return status;

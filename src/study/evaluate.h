@@ -13,16 +13,17 @@
 #include "space/arch.h"
 #include "store/store.h"
 #include "study/job.h"
+#include "study/tasks.h"
 #include "study/settings.h"
 
 typedef struct hwnas_evaluator hwnas_evaluator;
 
 /* Loads the predictor and opens the devices, so that what the job asks of them is known to be
  * given; no network is run yet. Job and space (without settings) are borrowed. `stop` is set by a
- * signal handler. With `free_only` devices that run are left alone, and only hwnas_evaluate_free()
- * works. Who watches trainings is told of them (NULL: nobody). */
+ * signal handler. Of a trial it does `tasks`, and leaves the other devices alone; with none only
+ * hwnas_evaluate_free() works. Who watches trainings is told of them (NULL: nobody). */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
-                                                const hwnas_space *space, bool free_only,
+                                                const hwnas_space *space, hwnas_tasks tasks,
                                                 const volatile sig_atomic_t *stop,
                                                 const hwnas_training_watch *watch);
 void hwnas_evaluator_close(hwnas_evaluator *evaluator); /* accepts NULL */
@@ -56,7 +57,7 @@ void hwnas_evaluator_set_state(hwnas_evaluator *evaluator, const json_t *state);
 /* What the user should know of the table of latencies, as a sentence; NULL: nothing. Borrowed. */
 const char *hwnas_evaluator_note(const hwnas_evaluator *evaluator);
 
-/* What a device of the job says of itself; borrowed; NULL: it runs nothing. */
+/* What a device of the job says of itself; borrowed; NULL: it runs nothing here. */
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *evaluator, int device);
 /* The spelling of a device of the job that is quick, without that (hwnas/device.h); borrowed; NULL:
  * it is none. */
@@ -65,8 +66,10 @@ const char *hwnas_evaluator_thorough(const hwnas_evaluator *evaluator, int devic
  * are. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_set_thorough(hwnas_evaluator *evaluator, int device,
                                                         bool is_thorough);
-/* Some device of the job runs networks. */
+/* Some device of the job runs networks here. */
 bool hwnas_evaluator_measures(const hwnas_evaluator *evaluator);
+/* The tasks that the job's trials have, whoever does them. */
+hwnas_tasks hwnas_evaluator_tasks(const hwnas_evaluator *evaluator);
 
 /* To be called before a network is evaluated: with a budget of trainings its first half is spent
  * here, on networks that meet the limits that are free to know. Where the job does not train, what
@@ -81,7 +84,7 @@ void hwnas_evaluator_may_train(hwnas_evaluator *evaluator, bool may_train);
 HWNAS_CHECKED hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *evaluator,
                                                  const hwnas_arch *arch);
 
-/* For one that runs nothing (`free_only`): takes the tables of latencies that a study has, for its
+/* For one that does no task of a trial: takes the tables of latencies that a study has, for its
  * devices as they say what they are (study_facts.h); what is not there stays unknown. The study
  * must stay open as long. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_recall(hwnas_evaluator *evaluator, hwnas_store *study,
@@ -120,6 +123,10 @@ typedef struct hwnas_candidate {
     bool is_again;      /* of BEGIN: it is known to be needed, by an earlier session */
     bool is_twin;       /* of BEGIN: another trial that is open will measure the network */
     bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
+    /* Where tasks are shared by several processes: those below `n_done` are done, and the trial has
+     * their values and its detail. The trial is left as it is then at a task that is not ours. */
+    int n_done;
+    int *next_task; /* set to that one; stays as it is: the trial is whole. NULL: all are ours */
 } hwnas_candidate;
 
 /* What tells a candidate's network from others, those of the phases that the job judges by

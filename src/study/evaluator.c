@@ -60,7 +60,7 @@ static bool is_busy_between(const hwnas_evaluator *e, int device)
     hwnas_trainings trainings;
     bool has_others = false;
     for (int i = 0; i < e->n; i++)
-        has_others |= runs_at(&e->sites[i]) && e->sites[i].host != e->sites[device].host;
+        has_others |= is_ours(e, i) && e->sites[i].host != e->sites[device].host;
     return has_others || hwnas_predictor_trainings(&trainings, e->predictor);
 }
 
@@ -69,7 +69,7 @@ static bool is_busy_between(const hwnas_evaluator *e, int device)
 int hwnas_evaluator_room(const hwnas_evaluator *e)
 {
     int first = 0;
-    while (first < e->n && !runs_at(&e->sites[first]))
+    while (first < e->n && !is_ours(e, first))
         first++;
     if (first == e->n)
         return 1;
@@ -95,7 +95,7 @@ static void tell_of_exact(const hwnas_evaluator *e, const hwnas_site *s)
 }
 
 /* A device that remembers, or a runner, which is started to see whether the device works. */
-static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
+static hwnas_status open_site(hwnas_evaluator *e, int device)
 {
     hwnas_site *s = &e->sites[device];
     const hwnas_device_ops *ops;
@@ -117,7 +117,7 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, bool free_only)
         hwnas_device_options options = {.threads = threads};
         return hwnas_device_open(&s->memory, s->row->spelling, &options);
     }
-    if (free_only || s->is_told)
+    if (!is_ours(e, device))
         return HWNAS_OK;
     TRY(hwnas_evaluator_use_runner(e, device, threads));
     TRY(hwnas_boards_describe(&s->info, boards_at(e, device)));
@@ -149,7 +149,7 @@ static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
                                      "%s needs the price of '%s' an hour", metric->name,
                                      s->row->name),
                           "add price: 0.17, or {name: ..., device: ..., price: 0.17}");
-    if (metric->of == HWNAS_ENERGY && runs_at(s) && !s->info.has_energy)
+    if (metric->of == HWNAS_ENERGY && is_ours(e, goal->device) && !s->info.has_energy)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &s->row->place,
                        "the device '%s' does not give energy: no counter that may be read",
@@ -269,7 +269,7 @@ hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *e)
 }
 
 hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
-                                  const hwnas_space *space, bool free_only,
+                                  const hwnas_space *space, hwnas_tasks tasks,
                                   const volatile sig_atomic_t *stop,
                                   const hwnas_training_watch *watch)
 {
@@ -277,6 +277,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     hwnas_evaluator *e = hwnas_alloc(sizeof *e);
     e->job = job;
     e->may_train = true;
+    e->tasks = tasks;
     e->options = (hwnas_measure_options)HWNAS_MEASURE_DEFAULTS;
     e->options.interval = job->interval;
     e->options.max_seconds = job->max_seconds;
@@ -287,21 +288,21 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     hwnas_metric_ask_for_tails(&e->options);
     TRY_OUT(hwnas_phases_open(&e->phases, job, space));
     TRY_OUT(open_predictor(e, space, stop, watch));
-    if (e->predictor && !free_only)
+    if (e->predictor && hwnas_tasks_have(tasks, HWNAS_TASK_TRAINING))
         TRY_OUT(hwnas_predictor_check(e->predictor));
     for (; e->n < job->goals.devices.n; e->n++) {
         e->sites[e->n].row = &job->goals.devices.rows[e->n];
-        status = open_site(e, e->n, free_only);
+        status = open_site(e, e->n);
         if (status != HWNAS_OK) {
             hwnas_fail_at(status, &job->goals.devices.rows[e->n].place);
             goto out;
         }
     }
-    if (!free_only)
+    if (tasks)
         TRY_OUT(check_goals(e));
-    if (job->priority == HWNAS_PRIORITY_REALTIME && !free_only && hwnas_evaluator_measures(e))
+    if (job->priority == HWNAS_PRIORITY_REALTIME && hwnas_evaluator_measures(e))
         TRY_OUT(hwnas_priority_check());
-    if (!free_only && job->estimate && hwnas_evaluator_measures(e))
+    if (job->estimate && hwnas_evaluator_measures(e))
         e->latencies = hwnas_latencies_open(true);
     *out = e;
     e = NULL;
@@ -334,7 +335,7 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
 
 const hwnas_device_info *hwnas_evaluator_device(const hwnas_evaluator *e, int device)
 {
-    return runs_at(&e->sites[device]) ? &e->sites[device].info : NULL;
+    return is_ours(e, device) ? &e->sites[device].info : NULL;
 }
 
 const char *hwnas_evaluator_thorough(const hwnas_evaluator *e, int device)
@@ -358,9 +359,19 @@ hwnas_status hwnas_evaluator_set_thorough(hwnas_evaluator *e, int device, bool i
 bool hwnas_evaluator_measures(const hwnas_evaluator *e)
 {
     for (int i = 0; i < e->n; i++)
-        if (runs_at(&e->sites[i]))
+        if (is_ours(e, i))
             return true;
     return false;
+}
+
+hwnas_tasks hwnas_evaluator_tasks(const hwnas_evaluator *e)
+{
+    hwnas_trainings trainings;
+    hwnas_tasks tasks = 0;
+    for (int i = 0; i < e->n; i++)
+        tasks |= runs_at(&e->sites[i]) ? 1U << i : 0;
+    return tasks |
+           (hwnas_predictor_trainings(&trainings, e->predictor) ? 1U << HWNAS_TASK_TRAINING : 0);
 }
 
 bool hwnas_evaluator_trainings(hwnas_trainings *out, const hwnas_evaluator *e)

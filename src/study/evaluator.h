@@ -7,6 +7,7 @@
 #include "predict/predict.h"
 #include "study/evaluate.h"
 #include "study/phases.h"
+#include "study/tasks.h"
 #include "latency/latencies.h"
 
 /* A device of the job. */
@@ -30,6 +31,7 @@ struct hwnas_evaluator {
     hwnas_job_phases phases;
     hwnas_predictor *predictor; /* NULL: no accuracy */
     bool may_train;             /* of a predictor with a budget */
+    hwnas_tasks tasks;          /* of a trial that this process makes */
     int n;
     hwnas_site sites[HWNAS_MAX_DEVICES];
     /* One runner at a time on this machine: the threads of an idle one would spin on the cores of
@@ -44,10 +46,16 @@ struct hwnas_evaluator {
     size_t n_run, n_audited; /* measurements; of these of networks that an estimate would spare */
 };
 
-/* Networks are run there by us. */
+/* Networks are run there, by us or by another worker. */
 static inline bool runs_at(const hwnas_site *s)
 {
     return !s->memory && !s->is_told;
+}
+
+/* By us. */
+static inline bool is_ours(const hwnas_evaluator *e, int device)
+{
+    return runs_at(&e->sites[device]) && hwnas_tasks_have(e->tasks, device);
 }
 
 /* What a device runs with: its own setting, else the candidate's. */

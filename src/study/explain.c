@@ -51,7 +51,7 @@ static hwnas_status open_all(explainer *e)
     TRY(hwnas_load_space(&e->space, e->job.space ? e->job.space : ""));
     TRY(hwnas_settings_space(&e->walked, e->space, &e->job));
     TRY(hwnas_held_again(&e->walked, e->summary->held));
-    TRY(hwnas_evaluator_open(&e->evaluator, &e->job, e->space, true, NULL, NULL));
+    TRY(hwnas_evaluator_open(&e->evaluator, &e->job, e->space, 0, NULL, NULL));
     TRY(hwnas_evaluator_train_first(e->evaluator));
     TRY(hwnas_evaluator_recall(e->evaluator, e->store, e->summary->devices));
     return hwnas_arch_parse(&e->arch, e->walked, e->summary->trials[e->out->trial].code);

@@ -138,7 +138,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     hwnas_trainings trainings;
     char *count = NULL;
     TRY_OUT(hwnas_job_check_own(job));
-    TRY_OUT(hwnas_setup_open(&setup, job, NULL, stop, NULL));
+    TRY_OUT(hwnas_setup_open(&setup, job, NULL, HWNAS_ALL_TASKS, stop, NULL));
     hwnas_evaluator_may_train(setup.evaluator, false);
     plan.trains = hwnas_evaluator_trainings(&trainings, setup.evaluator);
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));

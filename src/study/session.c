@@ -158,7 +158,9 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     hwnas_arch_free(arch);
     if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))
         return stored != HWNAS_OK ? stored : status;
-    if (status == HWNAS_OK && c.stage == HWNAS_STAGE_BEGIN && *c.is_open) {
+    const bool is_open = c.stage == HWNAS_STAGE_BEGIN && *c.is_open;
+    const bool is_handed_on = c.next_task && *c.next_task < HWNAS_N_TASKS;
+    if (status == HWNAS_OK && (is_open || is_handed_on)) {
         trial->seconds += hwnas_now() - started;
         return HWNAS_OK;
     }
@@ -178,6 +180,14 @@ hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial, const 
                                     bool is_new, const hwnas_trial *estimate)
 {
     return evaluate(s, trial, walked, is_new, (hwnas_candidate){.estimate = estimate});
+}
+
+hwnas_status hwnas_session_evaluate_tasks(int *next_task, hwnas_session *s, hwnas_trial *trial,
+                                          const hwnas_arch *walked, int n_done)
+{
+    *next_task = HWNAS_N_TASKS;
+    return evaluate(s, trial, walked, false,
+                    (hwnas_candidate){.n_done = n_done, .next_task = next_task});
 }
 
 hwnas_status hwnas_session_evaluate_begin(bool *is_open, hwnas_session *s, hwnas_asked *asked)

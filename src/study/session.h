@@ -46,6 +46,7 @@ typedef struct hwnas_done {
 typedef struct hwnas_session {
     const hwnas_job *job;
     const hwnas_session_options *options;
+    hwnas_tasks tasks; /* of a trial that it does */
     hwnas_setup setup;
     hwnas_store *store;
     hwnas_front front; /* by values; for progress */
@@ -148,6 +149,12 @@ HWNAS_CHECKED hwnas_status hwnas_session_propose(hwnas_session *s, hwnas_arch *w
 HWNAS_CHECKED hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial,
                                                   const hwnas_arch *walked, bool is_new,
                                                   const hwnas_trial *estimate);
+/* The same of a trial whose tasks several processes do, from task `n_done` on, with the values and
+ * the detail that it has from those before; *next_task: the first one that is left to others, and
+ * the trial as it is until then; HWNAS_N_TASKS: it is whole. */
+HWNAS_CHECKED hwnas_status hwnas_session_evaluate_tasks(int *next_task, hwnas_session *s,
+                                                        hwnas_trial *trial,
+                                                        const hwnas_arch *walked, int n_done);
 /* The two halves of that, of a trial that is no longer than needed in the way of others
  * (study/open_trials.c): up to a measurement, which is asked for (*is_open), and from there. */
 HWNAS_CHECKED hwnas_status hwnas_session_evaluate_begin(bool *is_open, hwnas_session *s,

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "study/tasks.h"
 #include "trial/trial.h"
 
 typedef struct hwnas_progress {
@@ -24,6 +25,7 @@ typedef struct hwnas_session_options {
     bool resume;    /* go on with an existing study */
     bool overwrite; /* put a new one in the place of an existing one */
     int n_workers;  /* of a worker: so many are on this machine; 0: one, as far as is known */
+    hwnas_tasks tasks;                 /* of a worker: those of a trial that it does; 0: all */
     const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: none */
     void (*progress)(void *context, const hwnas_progress *progress); /* NULL: none */
     void *context;

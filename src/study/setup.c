@@ -57,7 +57,7 @@ static int count_rungs(const hwnas_job *job, const hwnas_predictor *predictor)
 }
 
 hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
-                              const hwnas_choice_of_strategy *choice,
+                              const hwnas_choice_of_strategy *choice, hwnas_tasks tasks,
                               const volatile sig_atomic_t *stop, const hwnas_training_watch *watch)
 {
     hwnas_status status = hwnas_load_space(&out->space, job->space);
@@ -65,7 +65,7 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
         return hwnas_fail_at(status, &job->space_place);
     TRY(hwnas_settings_space(&out->wide, out->space, job));
     out->walked = out->wide;
-    TRY(hwnas_evaluator_open(&out->evaluator, job, out->space, false, stop, watch));
+    TRY(hwnas_evaluator_open(&out->evaluator, job, out->space, tasks, stop, watch));
     TRY(hwnas_held_find(&out->held, &out->walked, out->evaluator->predictor, job));
     if (choice)
         out->choice = *choice;

@@ -27,7 +27,7 @@ typedef struct hwnas_setup {
  * session of the study went by; NULL: it is made anew. */
 HWNAS_CHECKED hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
                                             const hwnas_choice_of_strategy *choice,
-                                            const volatile sig_atomic_t *stop,
+                                            hwnas_tasks tasks, const volatile sig_atomic_t *stop,
                                             const hwnas_training_watch *watch);
 void hwnas_setup_close(hwnas_setup *setup); /* accepts one that was never opened */
 

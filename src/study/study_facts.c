@@ -196,9 +196,14 @@ static json_t *describe_devices(const hwnas_job *job, const hwnas_evaluator *eva
 hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
                                        const hwnas_evaluator *evaluator)
 {
-    json_t *devices = describe_devices(job, evaluator);
-    hwnas_status status = hwnas_facts_set_json(store, "devices", devices);
+    json_t *devices = describe_devices(job, evaluator), *before = NULL;
+    hwnas_status status = hwnas_facts_json(&before, store, "devices");
+    if (before) /* those that other workers have */
+        json_object_update_missing(devices, before);
+    if (status == HWNAS_OK)
+        status = hwnas_facts_set_json(store, "devices", devices);
     json_decref(devices);
+    json_decref(before);
     return status;
 }
 

@@ -4,7 +4,11 @@
  * own included. Who proposes does so in a transaction, in which nobody else proposes or finishes
  * anything, and after it has read all events. So what is proposed follows from the seed and the
  * order of events, whoever asks, as on one machine. A worker that lost the server begins again with
- * a new session; what it has measured and not told it keeps. */
+ * a new session; what it has measured and not told it keeps.
+ *
+ * Tasks of a trial (tasks.h) that a worker does not do it hands on, with what is known so far, in
+ * the trial's lease; that is no event, as nobody's strategy learns of it. Who does the first task
+ * proposes, so that a network is proposed when somebody is free to look at it. */
 #include "study/worker.h"
 
 #include <stdio.h>
@@ -20,8 +24,14 @@
 #include "graph/elaborate.h"
 #include "store/leases.h"
 #include "study/budget.h"
+#include "study/handover.h"
 #include "study/heartbeat.h"
 #include "study/session.h"
+#include "study/study_facts.h"
+
+/* Trials that wait for the tasks of others while another one is proposed: enough for those to find
+ * one when they are free, few as the strategy knows nothing of them. */
+enum { MOST_WAITING = 4 };
 
 /* A second apart: so long may the server be away, and while a worker joins. */
 enum { MAX_RETRIES = 300, MAX_JOIN_RETRIES = 10 };
@@ -33,7 +43,11 @@ typedef struct worker {
     hwnas_session s;
     hwnas_leases *leases;
     int64_t position;    /* of the last event that is known */
-    hwnas_trial *result; /* measured and not told yet; NULL: none */
+    hwnas_lease lease;   /* of the trial that is ours */
+    hwnas_trial *result; /* of that, not told yet; NULL: none */
+    int next_task;       /* of the result, which others do; HWNAS_N_TASKS: it is whole */
+    bool proposes;
+    char *waits_for;     /* the tasks of others, for progress; NULL: there are none */
     char *end;           /* why there is no other trial; NULL: there may be */
     bool was_open;       /* the study, once */
     int n_failures;      /* of the connection, on end */
@@ -118,47 +132,107 @@ static hwnas_status write_proposal(worker *w, const hwnas_trial *trial)
     return hwnas_leases_add(w->leases, trial->number);
 }
 
-/* *number: a trial that is ours now, unless w->end says why there is none. In a transaction. */
-static hwnas_status propose(worker *w, uint64_t *number)
+static const char exhausted_key[] = "exhausted";
+
+/* For those who do not propose. */
+static hwnas_status tell_exhausted(const worker *w)
+{
+    json_t *fact = json_pack("{s:I, s:s}", "trials", (json_int_t)w->s.next, "why", w->s.exhausted);
+    const hwnas_status status = hwnas_facts_set_json(w->s.store, exhausted_key, fact);
+    json_decref(fact);
+    return status;
+}
+
+static hwnas_status find_exhausted(worker *w)
+{
+    json_t *fact = NULL;
+    TRY(hwnas_facts_json(&fact, w->s.store, exhausted_key));
+    const json_t *n = json_object_get(fact, "trials"), *why = json_object_get(fact, "why");
+    if (json_is_string(why) && (uint64_t)json_integer_value(n) == w->s.next)
+        w->end = hwnas_strdup(json_string_value(why));
+    json_decref(fact);
+    return HWNAS_OK;
+}
+
+/* Whether another trial is to be proposed, and just now; w->end says why there is none. */
+static hwnas_status may_propose(bool *may, worker *w)
+{
+    int64_t n_waiting = 0;
+    *may = false;
+    TRY(read_events(w));
+    TRY(hwnas_session_check_hope(&w->s));
+    free(w->end);
+    w->end = hwnas_session_end(&w->s);
+    if (!w->end && !w->proposes)
+        TRY(find_exhausted(w));
+    if (w->end || !w->proposes)
+        return HWNAS_OK;
+    if (w->waits_for)
+        TRY(hwnas_leases_waiting(&n_waiting, w->leases, w->s.tasks));
+    *may = n_waiting < MOST_WAITING;
+    return HWNAS_OK;
+}
+
+/* *is_ours: there is a trial that is ours now. In a transaction. */
+static hwnas_status propose(bool *is_ours, worker *w)
 {
     hwnas_session *s = &w->s;
     hwnas_trial trial = {0};
-    TRY(read_events(w));
-    TRY(hwnas_session_check_hope(s));
-    free(w->end);
-    if ((w->end = hwnas_session_end(s)))
+    bool may;
+    TRY(may_propose(&may, w));
+    if (!may)
         return HWNAS_OK;
     hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
     hwnas_status status = hwnas_session_propose(s, walked, &trial.rung);
     if (status == HWNAS_OK && !s->exhausted) {
-        *number = trial.number = s->next;
+        trial.number = s->next;
+        *is_ours = true;
+        w->lease = (hwnas_lease){.number = trial.number, .tasks = HWNAS_ALL_TASKS};
         trial.code = hwnas_arch_code(walked);
         find_digest(&trial, s, walked);
         status = write_proposal(w, &trial);
         hwnas_session_add_open(s, trial.number, trial.rung, walked);
     } else if (status == HWNAS_OK) {
         w->end = hwnas_strdup(s->exhausted);
+        status = tell_exhausted(w);
     }
     hwnas_trial_done(&trial);
     hwnas_arch_free(walked);
     return status;
 }
 
-static hwnas_status ask(worker *w, uint64_t *number)
+static hwnas_status ask(bool *is_ours, worker *w)
 {
+    *is_ours = false;
     TRY(hwnas_store_begin(w->s.store));
-    return hwnas_store_end(w->s.store, propose(w, number));
+    return hwnas_store_end(w->s.store, propose(is_ours, w));
 }
 
 /* ---- Telling ---- */
+
+static hwnas_status hand_on(bool *was_ours, const worker *w)
+{
+    char *begun = hwnas_handover_write(w->result);
+    const hwnas_lease lease = {
+        .number = w->result->number, .tasks = 1 << w->next_task, .begun = begun};
+    const hwnas_status status = hwnas_leases_hand_on(was_ours, w->leases, &lease);
+    free(begun);
+    return status;
+}
+
+static hwnas_status finish(bool *was_ours, const worker *w)
+{
+    TRY(hwnas_leases_end(was_ours, w->leases, w->result->number));
+    return *was_ours ? hwnas_store_finish(w->s.store, w->result) : HWNAS_OK;
+}
 
 static hwnas_status write_result(worker *w)
 {
     bool was_ours;
     TRY(hwnas_session_remember_time(&w->s));
-    TRY(hwnas_leases_end(&was_ours, w->leases, w->result->number));
+    TRY(w->next_task < HWNAS_N_TASKS ? hand_on(&was_ours, w) : finish(&was_ours, w));
     if (was_ours)
-        return hwnas_store_finish(w->s.store, w->result);
+        return HWNAS_OK;
     hwnas_log(HWNAS_LOG_INFO, "trial %llu was taken over meanwhile",
               (unsigned long long)w->result->number);
     return HWNAS_OK;
@@ -181,7 +255,10 @@ static hwnas_status make(worker *w, const hwnas_asked *open)
     hwnas_trial *trial = hwnas_alloc(sizeof *trial);
     trial->number = open->trial.number;
     trial->rung = open->trial.rung;
-    const hwnas_status status = hwnas_session_evaluate(&w->s, trial, open->walked, false, NULL);
+    const bool is_whole = hwnas_handover_read(trial, w->lease.begun);
+    const int n_done = is_whole ? hwnas_tasks_first((hwnas_tasks)w->lease.tasks) : 0;
+    const hwnas_status status =
+        hwnas_session_evaluate_tasks(&w->next_task, &w->s, trial, open->walked, n_done);
     if (status == HWNAS_OK) {
         w->result = trial;
         return HWNAS_OK;
@@ -206,16 +283,17 @@ static void nap(double seconds)
 /* A trial that is left over, else a new one; NULL: none just now. */
 static hwnas_status next(const hwnas_asked **out, worker *w)
 {
-    uint64_t number;
-    bool is_there;
+    bool is_ours;
     *out = NULL;
-    TRY(hwnas_leases_take(&is_there, &number, w->leases));
-    if (is_there && !find_open(&w->s, number))
+    free(w->lease.begun);
+    w->lease = (hwnas_lease){0};
+    TRY(hwnas_leases_take(&is_ours, &w->lease, w->leases, w->s.tasks));
+    if (is_ours && !find_open(&w->s, w->lease.number))
         TRY(read_events(w));
-    if (!is_there)
-        TRY(ask(w, &number));
-    if (is_there || !w->end)
-        *out = find_open(&w->s, number);
+    if (!is_ours)
+        TRY(ask(&is_ours, w));
+    if (is_ours)
+        *out = find_open(&w->s, w->lease.number);
     return HWNAS_OK;
 }
 
@@ -225,10 +303,10 @@ static hwnas_status work(worker *w)
     while (!hwnas_session_should_stop(&w->s)) {
         TRY(tell(w));
         TRY(next(&open, w));
-        hwnas_session_report(&w->s, "");
+        hwnas_session_report(&w->s, !open && w->waits_for ? w->waits_for : "");
         if (open)
             TRY(make(w, open));
-        else if (!w->s.n_asked)
+        else if (w->end && !w->s.n_asked)
             break;
         else
             nap(0.2); /* what others have may be left over */
@@ -244,12 +322,27 @@ static hwnas_status begin(worker *w)
     return hwnas_store_position(&w->position, w->s.store);
 }
 
+static void divide_tasks(worker *w)
+{
+    const hwnas_tasks all = hwnas_evaluator_tasks(w->s.setup.evaluator);
+    const hwnas_tasks theirs = all & ~w->s.tasks;
+    w->proposes = !all || hwnas_tasks_have(w->s.tasks, hwnas_tasks_first(all));
+    free(w->waits_for);
+    w->waits_for = NULL;
+    if (!theirs)
+        return;
+    char *words = hwnas_tasks_words(theirs, w->job);
+    w->waits_for = hwnas_printf("waiting for workers that do %s", words);
+    free(words);
+}
+
 static hwnas_status open_session(worker *w)
 {
     hwnas_session_init(&w->s, w->job, &w->options); /* the one before is closed */
     w->s.is_shared = true;
     TRY(hwnas_store_exists(&w->options.resume, w->job->study));
     TRY(hwnas_session_open(&w->s, NULL));
+    divide_tasks(w);
     TRY(hwnas_leases_open(&w->leases, w->s.store, w->name));
     /* Of several that begin a study, one does, and the others find it begun. */
     TRY(hwnas_store_begin(w->s.store));
@@ -305,6 +398,8 @@ hwnas_status hwnas_worker_run(hwnas_summary **out, const hwnas_job *job,
     hwnas_heartbeat_stop(heartbeat);
     if (w.result)
         hwnas_trials_free(w.result, 1);
+    free(w.lease.begun);
+    free(w.waits_for);
     free(w.end);
     return status;
 }

@@ -205,6 +205,99 @@ is_whole() {
     ends 0 search job.yaml --study "$STUDY" --workers 1
 }
 
+# outcomes STUDY: of each trial its network, how it ended, and its values; a study in PostgreSQL or a file.
+outcomes() {
+    "$HWNAS" study trials "$1" --json >trials.json
+    json trials.json '[(t["trial"], t["arch"], t["status"], t["objectives"]) for t in d["trials"]]' | sed 's/), (/)\n(/g'
+}
+
+# ended PROCESS: it ends, and well.
+ended() { wait "$1" || { cat err.*; return 1; }; }
+
+@test "workers on different devices serve one study, each for its own" {
+    export STILL_BY_NETWORK=1
+    job "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
+        "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "constraints: latency.p50 on left <= 1 ms" \
+        "strategy: random" "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 16}"
+    undisturbed ends 0 search job.yaml --study "$STUDY-alone" --workers 1
+    outcomes "$STUDY-alone" >want
+    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
+    local left=$! n
+    for ((n = 0; n < 600; n++)); do
+        [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" 2>/dev/null)" = 4 ] && break
+        sleep 0.1
+    done
+    [ $n -lt 600 ]
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status = 'ok' AND violation = 0")" = 0 ]
+    [ "$(sql "SELECT count(*) - count(finish_order) FROM \"case-$BATS_TEST_NUMBER\".trial")" = 4 ] # no more until one is done
+    undisturbed ends 0 worker "$STUDY" --only right --json
+    ended $left
+    is out "d['finished'] == 16"
+    is_whole "case-$BATS_TEST_NUMBER" 16
+    outcomes "$STUDY" >got
+    cmp want got
+    grep -q "latency.p50 on right" got
+    # What misses the limit on the first device is not measured on the other one.
+    is trials.json "any('latency.p50 on right' not in t['objectives'] for t in d['trials'] if t['status'] == 'ok')"
+    is trials.json "all(('latency.p50 on right' in t['objectives']) == (t['objectives']['latency.p50 on left']['high'] <= 1)
+        for t in d['trials'] if t['status'] == 'ok')"
+    ends 0 study show "$STUDY" --environment --json
+    is out "sorted(d['devices']) == ['left', 'right']"
+}
+
+@test "a worker on a machine without a device of the study is refused, and may do the rest" {
+    export HWNAS_ORT_LIBRARY=/nowhere HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner
+    job "devices: [{name: left, device: 'null'}, {name: gpu, device: ort}]" device "strategy: random" \
+        "objectives: [accuracy, latency.p50 on left, latency.p50 on gpu]" "measure: {seconds: 0.01}" "budget: {trials: 2}"
+    refuses 1 "there is no ONNX Runtime: /nowhere" search job.yaml --study "$STUDY" --workers 1
+    not "$HWNAS" study show "$STUDY"
+    "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out 2>err 3>&- &
+    local left=$! n
+    for ((n = 0; n < 600; n++)); do
+        [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" 2>/dev/null)" = 2 ] && break
+        sleep 0.1
+    done
+    [ $n -lt 600 ]
+    kill -INT $left
+    wait $left || true
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2 AND begun LIKE '%latency.p50 on left%'")" = 2 ]
+    refuses 1 "there is no ONNX Runtime: /nowhere" worker "$STUDY"
+    refuses 2 "'right' is no task of this job's trials*measure, train, left, gpu" worker "$STUDY" --only right
+    refuses 2 "there is nothing to do of this job*its trials need left, gpu" worker "$STUDY" --only train
+    refuses 2 "only goes with --workers" search job.yaml --study "$STUDY" --only left
+}
+
+@test "one machine measures and another one trains" {
+    export STILL_BY_NETWORK=1
+    printf '%s\n' '#!/bin/sh' 'echo "$WHO $HWNAS_CODE" >>calls' "grep \"^\$HWNAS_CODE,\" '$TABLE' | cut -d, -f9" >train
+    chmod +x train
+    job "accuracy: command:./train" "device: 'null'" "objectives: [accuracy, latency.p50]" "constraints: latency.p50 <= 1 ms" \
+        "strategy: random" "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 16}"
+    WHO=alone undisturbed ends 0 search job.yaml --study "$STUDY-alone" --workers 1
+    rm calls train.* *.csv 2>/dev/null || true
+    outcomes "$STUDY-alone" >want
+    WHO=measurer undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only measure >out.a 2>err.a 3>&- &
+    local measurer=$!
+    until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $measurer; sleep 0.1; done
+    WHO=trainer HWNAS_RUNNER=/nowhere ends 0 worker "$STUDY" --only train --workers 2 --json # it has no runner
+    ended $measurer
+    is out "d['finished'] == 16"
+    is_whole "case-$BATS_TEST_NUMBER" 16
+    outcomes "$STUDY" >got
+    cmp want got
+    grep -q trainer calls
+    not grep -qv trainer calls
+    is trials.json "all(('accuracy' in t['objectives']) == (t['objectives']['latency.p50']['high'] <= 1)
+        for t in d['trials'] if t['status'] == 'ok')"
+}
+
+@test "workers for different devices that are killed and cut off lose no trial and double none" {
+    local n=40 workers=4
+    [ -z "${HWNAS_LONG:-}" ] || n=400 workers=8
+    STILL_BY_NETWORK=1 undisturbed /usr/bin/python3 "$HWNAS_SRC/tests/cli/worker_storm.py" "$HWNAS" "$HWNAS_SRC" "$STUDY" \
+        $workers $n random "$SERVER_FOLDER" left right >&3
+}
+
 @test "a worker needs nothing but the address, and one that is cut off and comes back does no harm" {
     local n=1500 try code=0
     job "strategy: nsga2" "budget: {trials: $n}"

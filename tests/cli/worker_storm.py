@@ -1,11 +1,12 @@
 """Workers on one study that are killed, cut off, and lose their server: no trial is lost, none is there twice.
 
-worker_storm.py PROGRAM SOURCE STUDY WORKERS TRIALS [STRATEGY [SERVER]]: STUDY is a file's name or an address in
+worker_storm.py PROGRAM SOURCE STUDY WORKERS TRIALS [STRATEGY [SERVER [TASKS...]]]: STUDY is a file's name or an address in
 PostgreSQL, whose server lies in the folder SERVER (tests/postgresql.sh). Each worker is killed three times or more, at
 random moments of the search, and another one takes its place; one is stopped, as by a partition of the network, while
 others make its trial, and goes on later; the server is killed twice. Then each trial was asked once and finished once,
 and belongs to nobody; and where proposals do not depend on results (`random`), the trials and the front are those of
-a search that nobody disturbed.
+a search that nobody disturbed. With TASKS networks are measured on two devices, `left` and `right`, and the workers in
+turns do one of these each.
 """
 import json, os, random, re, signal, sqlite3, subprocess, sys, time
 
@@ -13,13 +14,18 @@ program, source, study = sys.argv[1:4]
 n_workers, n_trials = map(int, sys.argv[4:6])
 strategy = sys.argv[6] if len(sys.argv) > 6 else "random"
 server = sys.argv[7] if len(sys.argv) > 7 else None
+tasks = sys.argv[8:]
 seed = int(os.environ.get("HWNAS_SEED") or random.randrange(1 << 30))
 print("# seed", seed, "(HWNAS_SEED)")
 rng = random.Random(seed)
 TABLE = source + "/tests/data/nas_bench_macro.csv"
 with open("storm.yaml", "w") as job:
-    job.write(f"space: nas_bench_macro\naccuracy: 'table:{TABLE}#acc_top1_pct_mean'\nobjectives: [accuracy, macs]\n"
+    job.write(f"space: nas_bench_macro\naccuracy: 'table:{TABLE}#acc_top1_pct_mean'\n"
+              f"objectives: [accuracy, {'latency.p50 on left, latency.p50 on right' if tasks else 'macs'}]\n"
               f"strategy: {strategy}\nbudget: {{trials: {n_trials}}}\nseed: 11\n")
+    if tasks:
+        job.write("devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]\n"
+                  "measure: {seconds: 0.01, estimate: off}\n")
 SEARCH = [program, "search", "storm.yaml", "--json"]
 
 
@@ -55,11 +61,12 @@ def end_lease_of(pid):
 class Worker:
     n_started = 0
 
-    def __init__(self):
+    def __init__(self, which):
+        only = ["--only", tasks[which % len(tasks)]] if tasks else []
         self.log = f"worker.{Worker.n_started}"
         Worker.n_started += 1
-        self.process = subprocess.Popen(SEARCH + ["--study", study, "--workers", "1"], stdout=subprocess.DEVNULL,
-                                        stderr=open(self.log, "w"))
+        self.process = subprocess.Popen(SEARCH + ["--study", study, "--workers", "1"] + only,
+                                        stdout=subprocess.DEVNULL, stderr=open(self.log, "w"))
 
     def kill(self):
         self.process.kill()
@@ -91,7 +98,7 @@ def plan():
 
 
 def storm():
-    workers = [Worker() for _ in range(n_workers)]
+    workers = [Worker(i) for i in range(n_workers)]
     stopped, counts = None, dict.fromkeys(["kill", "stop", "continue", "restart"], 0)
     for at, what, which in plan():
         begin = time.monotonic()
@@ -104,7 +111,7 @@ def storm():
         running = workers[which] is not stopped and workers[which].process.poll() is None
         if what == "kill" and running:
             workers[which].kill()
-            workers[which] = Worker()
+            workers[which] = Worker(which)
         elif what == "stop":
             stopped = workers[which]
             stopped.process.send_signal(signal.SIGSTOP)
@@ -131,7 +138,7 @@ def check(whole):
         [("asked", n, n), ("finished", n, n)], rows("SELECT kind, count(*) FROM event GROUP BY kind")
     assert rows("SELECT * FROM lease") == [], rows("SELECT * FROM lease")
     found = search("--study", study, "--workers", "1")  # nothing is left to be done
-    assert found["finished"] == n_trials and found["failed"] == 0
+    assert found["finished"] == n_trials and found["failed"] == whole["failed"]
     if strategy == "random":
         assert front_of(found) == front_of(whole), "another front"
         db = sqlite3.connect("whole.db")

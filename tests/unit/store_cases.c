@@ -699,13 +699,27 @@ static void lease_sql(hwnas_store *store, const char *sql)
     assert_true(hwnas_store_database(store)->ops->exec(hwnas_store_database(store), sql));
 }
 
-static bool takes(hwnas_leases *leases)
+/* Of trial 0; -1: all tasks. */
+static bool takes_for(hwnas_leases *leases, int64_t tasks, int64_t wanted, const char *begun)
 {
     bool is_there;
-    uint64_t number = 77;
-    assert_int_equal(hwnas_leases_take(&is_there, &number, leases), HWNAS_OK);
-    assert_true(!is_there || number == 0);
-    return is_there;
+    hwnas_lease lease;
+    assert_int_equal(hwnas_leases_take(&is_there, &lease, leases, tasks), HWNAS_OK);
+    if (!is_there)
+        return false;
+    assert_int_equal(lease.number, 0);
+    assert_int_equal(lease.tasks, wanted);
+    if (begun)
+        assert_string_equal(lease.begun, begun);
+    else
+        assert_null(lease.begun);
+    free(lease.begun);
+    return true;
+}
+
+static bool takes(hwnas_leases *leases)
+{
+    return takes_for(leases, 1, -1, NULL);
 }
 
 static void end_lease(hwnas_store *store, hwnas_leases *leases, uint64_t number, bool is_ours)
@@ -747,6 +761,59 @@ static void trials_are_taken_over(void **state)
         hwnas_store_close(stores[i]);
     }
     hwnas_store_close(open_ok(HWNAS_STORE_RESUME));
+}
+
+static bool hands_on(hwnas_store *store, hwnas_leases *leases, int64_t tasks, char *begun)
+{
+    bool was_ours;
+    const hwnas_lease lease = {.number = 0, .tasks = tasks, .begun = begun};
+    assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
+    assert_int_equal(hwnas_leases_hand_on(&was_ours, leases, &lease), HWNAS_OK);
+    assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
+    return was_ours;
+}
+
+static int64_t waiting(hwnas_leases *leases, int64_t tasks)
+{
+    int64_t n;
+    assert_int_equal(hwnas_leases_waiting(&n, leases, tasks), HWNAS_OK);
+    return n;
+}
+
+/* A trial that is handed on goes to who does its next task, with what was found out so far, and
+ * stays so where that one dies. */
+static void tasks_are_handed_on(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
+    hwnas_leases *a, *b, *other;
+    assert_int_equal(hwnas_leases_open(&a, store, "a"), HWNAS_OK);
+    assert_int_equal(hwnas_leases_open(&b, store, "b"), HWNAS_OK);
+    assert_int_equal(hwnas_leases_open(&other, store, "other"), HWNAS_OK);
+    assert_int_equal(hwnas_store_start(store, 0, "c", "d", 0), HWNAS_OK);
+    assert_int_equal(hwnas_leases_add(a, 0), HWNAS_OK);
+    assert_int_equal(waiting(a, 1), 0);
+    assert_true(hands_on(store, a, 4, (char *)"half \"done\""));
+    assert_false(hands_on(store, a, 2, NULL)); /* it is not theirs any more */
+    assert_int_equal(waiting(a, 3), 1);
+    assert_int_equal(waiting(b, 6), 0);
+    assert_false(takes_for(a, 3, 0, NULL));
+    assert_true(takes_for(b, 6, 4, "half \"done\""));
+    assert_int_equal(waiting(a, 3), 0); /* somebody is at it */
+    assert_false(takes_for(other, 4, 0, NULL));
+    lease_sql(store, "UPDATE lease SET expires = 0"); /* b died */
+    assert_false(takes_for(a, 3, 0, NULL));
+    assert_true(takes_for(other, 4, 4, "half \"done\""));
+    assert_int_equal(hwnas_leases_release(other), HWNAS_OK);
+    assert_true(takes_for(other, -1, 4, "half \"done\""));
+    assert_int_equal(hwnas_leases_settle(other), HWNAS_OK); /* as one that joins does */
+    assert_false(takes_for(a, -1, 0, NULL));
+    end_lease(store, b, 0, false);
+    end_lease(store, other, 0, true);
+    hwnas_leases_close(a);
+    hwnas_leases_close(b);
+    hwnas_leases_close(other);
+    hwnas_store_close(store);
 }
 
 /* ---- What others write meanwhile ---- */
@@ -879,6 +946,7 @@ int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
         CASE(outlines_are_of_the_same_trials),
         CASE(reading_is_of_one_moment),
         CASE(trials_are_taken_over),
+        CASE(tasks_are_handed_on),
         CASE(history_grows_while_it_is_read),
         CASE(clock_is_set_back),
         CASE(begun_together),

@@ -27,8 +27,8 @@ int clock_gettime(clockid_t clock, struct timespec *out)
 static bool takes(hwnas_leases *leases)
 {
     bool is_there;
-    uint64_t number;
-    assert_int_equal(hwnas_leases_take(&is_there, &number, leases), HWNAS_OK);
+    hwnas_lease lease;
+    assert_int_equal(hwnas_leases_take(&is_there, &lease, leases, -1), HWNAS_OK);
     return is_there;
 }
 

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "store/leases.h"
+#include "store/database.h"
 #include "tests/unit/store_cases.h"
 #include "tests/unit/store_fixture.h"
 
@@ -106,13 +108,36 @@ static void discard(void **state)
     hwnas_store_discard(NULL);
 }
 
+/* The leases of workers of an older hwnas have no tasks: anybody may go on with their trials. */
+static void older_leases(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
+    hwnas_database *db = hwnas_store_database(store);
+    assert_int_equal(hwnas_store_start(store, 0, "c", "d", 0), HWNAS_OK);
+    assert_true(db->ops->exec(db, "DROP TABLE lease;"
+                                  "CREATE TABLE lease (trial INTEGER PRIMARY KEY REFERENCES trial"
+                                  " (number), worker TEXT NOT NULL, expires REAL NOT NULL);"
+                                  "INSERT INTO lease VALUES (0, 'a', 0)"));
+    hwnas_store_close(store);
+    store = open_ok(HWNAS_STORE_SHARE);
+    hwnas_leases *leases;
+    hwnas_lease lease = {.begun = (char *)""};
+    bool is_there;
+    assert_int_equal(hwnas_leases_open(&leases, store, "b"), HWNAS_OK);
+    assert_int_equal(hwnas_leases_take(&is_there, &lease, leases, 2), HWNAS_OK);
+    assert_true(is_there);
+    assert_int_equal(lease.tasks, -1);
+    assert_null(lease.begun);
+    hwnas_leases_close(leases);
+    hwnas_store_close(store);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CASE(full_disk),
-        CASE(at_rest_one_plain_file),
-        CASE(relative_and_odd_names),
-        CASE(discard),
+        CASE(full_disk), CASE(at_rest_one_plain_file), CASE(relative_and_odd_names),
+        CASE(discard),   CASE(older_leases),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -155,6 +155,29 @@ static void packs_that_may_not_be_written(void **state)
     free(poor);
 }
 
+/* The leases of workers of an older hwnas have no tasks: anybody may go on with their trials. */
+static void older_leases(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
+    assert_int_equal(hwnas_store_start(store, 0, "c", "d", 0), HWNAS_OK);
+    hwnas_store_close(store);
+    run_sql_of("INSERT INTO \"%s\".lease VALUES (0, 'a', 0)");
+    run_sql_of("ALTER TABLE \"%s\".lease DROP COLUMN tasks, DROP COLUMN begun");
+    run_sql_of("COMMENT ON SCHEMA \"%s\" IS 'hwnas study, format 4'");
+    store = open_ok(HWNAS_STORE_SHARE);
+    hwnas_leases *leases;
+    hwnas_lease lease = {.begun = (char *)""};
+    bool is_there;
+    assert_int_equal(hwnas_leases_open(&leases, store, "b"), HWNAS_OK);
+    assert_int_equal(hwnas_leases_take(&is_there, &lease, leases, 2), HWNAS_OK);
+    assert_true(is_there);
+    assert_int_equal(lease.tasks, -1);
+    assert_null(lease.begun);
+    hwnas_leases_close(leases);
+    hwnas_store_close(store);
+}
+
 /* What was finished when the server died is there, what was not is not, and nobody keeps it locked.
  */
 static void server_dies(void **state)
@@ -246,9 +269,12 @@ static void nobody_answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(schemas_of_others),      CASE(newer_format),     CASE(missing_table),
-        CASE(readers_change_nothing), CASE(older_format),     CASE(server_dies), CASE(packs_that_may_not_be_written),
-        CASE(passwords_are_refused),  CASE(names_of_studies), CASE(nobody_answers),
+        CASE(schemas_of_others),     CASE(newer_format),
+        CASE(missing_table),         CASE(readers_change_nothing),
+        CASE(older_format),          CASE(server_dies),
+        CASE(older_leases),          CASE(packs_that_may_not_be_written),
+        CASE(passwords_are_refused), CASE(names_of_studies),
+        CASE(nobody_answers),
     };
     const int code = mkdtemp(folder) ? server("start") : -1;
     if (code == 77) {
