@@ -1,6 +1,6 @@
 /* cast: to another type. All are kept as floats, so a cast rounds, and that to whole numbers cuts
  * off. */
-#include <math.h>
+#include <string.h>
 
 #include "graph/ops/elementwise.h"
 
@@ -16,12 +16,29 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return hwnas_infer_same(graph, node, out);
 }
 
+/* Between these, both excluded, a value becomes one of the type by cutting off alone. */
+static const struct bounds {
+    float low, high;
+} bounds[HWNAS_N_DTYPES] = {
+    [HWNAS_INT64] = {-0x1p31F, 0x1p31F}, [HWNAS_UINT64] = {-1, 0x1p31F},
+    [HWNAS_INT32] = {-0x1p31F, 0x1p31F}, [HWNAS_UINT32] = {-1, 0x1p31F},
+    [HWNAS_INT16] = {-32769, 32768},     [HWNAS_UINT16] = {-1, 65536},
+    [HWNAS_INT8] = {-129, 128},          [HWNAS_UINT8] = {-1, 256},
+};
+
 static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
                     float *output)
 {
-    const hwnas_tensor *out = hwnas_node_output(graph, node);
-    for (int64_t i = 0, n = hwnas_tensor_count(out); i < n; i++)
-        output[i] = hwnas_as_dtype(inputs[0][i], out->dtype);
+    const hwnas_dtype dtype = hwnas_node_output(graph, node)->dtype;
+    const struct bounds b = bounds[dtype];
+    const int64_t n = hwnas_tensor_count(hwnas_node_output(graph, node));
+    const float *in = inputs[0];
+    if (!hwnas_dtype_is_whole(dtype))
+        memcpy(output, in, (size_t)n * sizeof *in);
+    else
+        for (int64_t i = 0; i < n; i++)
+            output[i] = in[i] > b.low && in[i] < b.high ? (float)(int32_t)in[i]
+                                                        : hwnas_as_dtype(in[i], dtype);
 }
 
 const hwnas_op hwnas_op_cast = {
