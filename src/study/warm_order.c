@@ -200,15 +200,16 @@ static void insert(hwnas_front *front, const hwnas_warm_order *order, size_t row
     free(trial.values);
 }
 
-int hwnas_warm_order_next(hwnas_arch *out[HWNAS_WARM_ROUND], double *error, hwnas_warm_order *order,
-                          const hwnas_session *s)
+hwnas_status hwnas_warm_order_next(hwnas_arch *out[HWNAS_WARM_ROUND], int *n_out, double *error,
+                                   hwnas_warm_order *order, const hwnas_session *s)
 {
     hwnas_front front = {.n_objectives = s->job->goals.n_objectives};
     size_t n = 0, *rows;
-    if (hwnas_store_trials(&order->done, &order->n_done, s->store) != HWNAS_OK ||
-        fit(error, order, s) != HWNAS_OK) {
-        hwnas_error_clear();
-        return 0;
+    *n_out = 0;
+    TRY(hwnas_store_trials(&order->done, &order->n_done, s->store));
+    if (fit(error, order, s) != HWNAS_OK) {
+        hwnas_error_clear(); /* too little was measured */
+        return HWNAS_OK;
     }
     for (size_t i = 0; i < s->front.n; i++) {
         hwnas_point measured = s->front.points[i];
@@ -227,5 +228,6 @@ int hwnas_warm_order_next(hwnas_arch *out[HWNAS_WARM_ROUND], double *error, hwna
     for (size_t i = 0; i < n_taken; i++)
         out[i] = hwnas_arch_copy(order->archs[rows[n_taken > 1 ? i * (n - 1) / (n_taken - 1) : 0]]);
     free(rows);
-    return (int)n_taken;
+    *n_out = (int)n_taken;
+    return HWNAS_OK;
 }

@@ -18,9 +18,10 @@ void hwnas_warm_order_close(hwnas_warm_order *order); /* accepts NULL */
 int hwnas_warm_order_first(hwnas_arch *out[HWNAS_WARM_FIRST], const hwnas_warm_order *order,
                            uint64_t seed);
 /* Those that should be on the front, by what the session has measured, evenly from one end to the
- * other. 0: there are none, or too little was measured. `error`: of the estimates, each measured
- * network left out in turn; the median, relative. */
-int hwnas_warm_order_next(hwnas_arch *out[HWNAS_WARM_ROUND], double *error, hwnas_warm_order *order,
-                          const hwnas_session *s);
+ * other. *n 0: there are none, or too little was measured. `error`: of the estimates, each measured
+ * network left out in turn; the median, relative. A failure is the study's: it cannot be read. */
+HWNAS_CHECKED hwnas_status hwnas_warm_order_next(hwnas_arch *out[HWNAS_WARM_ROUND], int *n,
+                                                 double *error, hwnas_warm_order *order,
+                                                 const hwnas_session *s);
 
 #endif

@@ -16,6 +16,8 @@
 #include "graph/elaborate.h"
 #include "trial/judge.h"
 #include "study/session.h"
+#include "study/starts.h"
+#include "store/database.h"
 #include "trial/skip.h"
 #include "study/waiting.h"
 
@@ -332,6 +334,32 @@ static void absorb(hwnas_session *s, const hwnas_arch *arch, double accuracy, do
     hwnas_trials_free(trial, 1);
 }
 
+/* A study that cannot be read is no study without the network that is looked for. */
+static void starts_need_the_study(void **state)
+{
+    (void)state;
+    hwnas_session s;
+    hwnas_job *job = load_job("macs <= 20 M", "auto");
+    hwnas_space *space = NULL;
+    assert_int_equal(hwnas_graph_load_space(&space, "nas_bench_macro"), HWNAS_OK);
+    begin_session(&s, job);
+    s.setup.space = space;
+    s.setup.walked = space;
+    s.n_warm = s.next = 1;
+    assert_int_equal(hwnas_session_find_starts(&s), HWNAS_OK);
+    assert_true(s.n_starts > 0);
+    while (s.n_starts)
+        hwnas_arch_free(s.starts[--s.n_starts]);
+    hwnas_database *db = hwnas_store_database(s.store);
+    assert_true(db->ops->exec(db, "ALTER TABLE trial RENAME TO away"));
+    assert_int_not_equal(hwnas_session_find_starts(&s), HWNAS_OK);
+    assert_int_equal(s.n_starts, 0);
+    assert_true(db->ops->exec(db, "ALTER TABLE away RENAME TO trial"));
+    end_session(&s);
+    hwnas_space_free(space);
+    hwnas_job_free(job);
+}
+
 /* A disturbed measurement is no reason to cut another one short or to leave it out. */
 static void the_unstable_beat_nobody(void **state)
 {
@@ -392,6 +420,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spares_what_cannot_win),
         cmocka_unit_test(the_unstable_beat_nobody),
+        cmocka_unit_test(starts_need_the_study),
         cmocka_unit_test(the_closest_is_measured),
         cmocka_unit_test(knows_when_a_network_is_beaten),
         cmocka_unit_test(what_gives_way_makes_room),
