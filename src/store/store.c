@@ -177,6 +177,19 @@ hwnas_status hwnas_store_run(hwnas_store *store, hwnas_statement *statement)
     return status;
 }
 
+hwnas_status hwnas_store_each_row(hwnas_store *store, hwnas_statement *statement,
+                                  hwnas_row_taker *take, void *context)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_step step = HWNAS_STEP_ROW;
+    while (status == HWNAS_OK && (step = hwnas_statement_step(statement)) == HWNAS_STEP_ROW)
+        status = take(context, statement);
+    if (step == HWNAS_STEP_FAILED)
+        status = hwnas_store_fail(store);
+    hwnas_statement_reset(statement);
+    return status;
+}
+
 hwnas_status hwnas_store_query_int(int64_t *out, hwnas_store *store, hwnas_statement *statement,
                                    int64_t none)
 {

@@ -31,11 +31,22 @@ hwnas_status hwnas_store_again(hwnas_store *store, uint64_t number, const hwnas_
     return hwnas_store_end(store, status);
 }
 
-static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, hwnas_statement *row)
+typedef struct replacement {
+    const hwnas_store *store;
+    hwnas_trial *trials;
+    size_t n;
+} replacement;
+
+static hwnas_status replace(void *context, hwnas_statement *row)
 {
+    const replacement *r = context;
+    const uint64_t number = (uint64_t)hwnas_row_int(row, 0);
     const char *metric = hwnas_row_text(row, 1);
+    if (number >= r->n || r->trials[number].number != number)
+        return HWNAS_OK;
+    hwnas_trial *trial = &r->trials[number];
     if (!isfinite(hwnas_row_double(row, 2)))
-        return hwnas_store_damaged(store, "a value that was measured again is not a number");
+        return hwnas_store_damaged(r->store, "a value that was measured again is not a number");
     for (size_t i = 0; i < trial->n_values; i++) {
         hwnas_value_row *v = &trial->values[i];
         if (strcmp(v->metric, metric ? metric : ""))
@@ -50,16 +61,6 @@ static hwnas_status replace(hwnas_trial *trial, const hwnas_store *store, hwnas_
 
 hwnas_status hwnas_store_replace(hwnas_trial *trials, size_t n, hwnas_store *store)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_statement *row = store->statements[HWNAS_SQL_LIST_AGAIN];
-    hwnas_step step;
-    while (status == HWNAS_OK && (step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
-        uint64_t number = (uint64_t)hwnas_row_int(row, 0);
-        if (number < n && trials[number].number == number)
-            status = replace(&trials[number], store, row);
-    }
-    if (status == HWNAS_OK && step != HWNAS_STEP_DONE)
-        status = hwnas_store_fail(store);
-    hwnas_statement_reset(row);
-    return status;
+    replacement r = {store, trials, n};
+    return hwnas_store_each_row(store, store->statements[HWNAS_SQL_LIST_AGAIN], replace, &r);
 }

@@ -170,6 +170,10 @@ hwnas_status hwnas_store_fail_absent(const char *path, hwnas_store_mode mode);
 HWNAS_CHECKED hwnas_status hwnas_store_run(hwnas_store *store, hwnas_statement *statement);
 /* The one row of a statement without parameters; 0 when it is NULL. */
 HWNAS_CHECKED hwnas_status hwnas_store_query_sql(int64_t *out, hwnas_store *store, const char *sql);
+/* Is given each row of a statement; the first one that it fails with ends them. */
+typedef hwnas_status hwnas_row_taker(void *context, hwnas_statement *row);
+HWNAS_CHECKED hwnas_status hwnas_store_each_row(hwnas_store *store, hwnas_statement *statement,
+                                                hwnas_row_taker *take, void *context);
 /* The first column of the first row; `none` without a row or when it is NULL. */
 HWNAS_CHECKED hwnas_status hwnas_store_query_int(int64_t *out, hwnas_store *store,
                                                  hwnas_statement *statement, int64_t none);

@@ -75,39 +75,45 @@ static void free_events(hwnas_event *events, size_t n)
     free(events);
 }
 
+typedef struct event_list {
+    const hwnas_store *store;
+    hwnas_event *events;
+    size_t n, room;
+    int64_t last; /* position of the last one */
+    hwnas_names names;
+} event_list;
+
+/* A row for each value, or one without. */
+static hwnas_status add_event_row(void *context, hwnas_statement *row)
+{
+    event_list *l = context;
+    const int64_t position = hwnas_row_int(row, POSITION);
+    if (position != l->last) {
+        HWNAS_GROW(l->events, l->n, l->room);
+        l->events[l->n] = (hwnas_event){0};
+        TRY(read_event(&l->events[l->n++], l->store, row));
+    }
+    l->last = position;
+    return hwnas_row_is_null(row, METRIC)
+               ? HWNAS_OK
+               : hwnas_store_read_value(&l->events[l->n - 1].trial, l->store, &l->names, row);
+}
+
 /* Those behind `from`, up to `to`; *last is the position of the last one. */
 static hwnas_status read_events(hwnas_event **out, size_t *n, int64_t *last, hwnas_store *store,
                                 int64_t from, int64_t to)
 {
-    hwnas_statement *row = hwnas_store_bind(store, HWNAS_SQL_EVENTS, "ii", from, to);
-    hwnas_status status = HWNAS_OK;
-    hwnas_event *events = NULL;
-    hwnas_names names = {0};
-    size_t count = 0, room = 0;
-    hwnas_step step;
-    *last = from;
-    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
-        if (hwnas_row_int(row, POSITION) != *last) {
-            HWNAS_GROW(events, count, room);
-            events[count] = (hwnas_event){0};
-            TRY_OUT(read_event(&events[count++], store, row));
-        }
-        *last = hwnas_row_int(row, POSITION);
-        if (!hwnas_row_is_null(row, METRIC))
-            TRY_OUT(hwnas_store_read_value(&events[count - 1].trial, store, &names, row));
+    event_list l = {.store = store, .last = from};
+    const hwnas_status status = hwnas_store_each_row(
+        store, hwnas_store_bind(store, HWNAS_SQL_EVENTS, "ii", from, to), add_event_row, &l);
+    *last = l.last;
+    if (status != HWNAS_OK) {
+        free_events(l.events, l.n);
+        return status;
     }
-    if (step != HWNAS_STEP_DONE) {
-        status = hwnas_store_fail(store);
-        goto out;
-    }
-    *out = events;
-    *n = count;
-    events = NULL;
-    count = 0;
-out:
-    hwnas_statement_reset(row);
-    free_events(events, count);
-    return status;
+    *out = l.events;
+    *n = l.n;
+    return HWNAS_OK;
 }
 
 /* ---- Writing ---- */

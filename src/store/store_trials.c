@@ -200,41 +200,43 @@ hwnas_status hwnas_store_read_value(hwnas_trial *trial, const hwnas_store *store
     return HWNAS_OK;
 }
 
-/* What a statement with the columns of HWNAS_SQL_LIST gives; resets it. */
-static hwnas_status read_trials(hwnas_trial **out, size_t *n, hwnas_store *store,
-                                hwnas_statement *row)
+typedef struct trial_list {
+    const hwnas_store *store;
+    hwnas_trial *trials;
+    size_t n, room;
+    hwnas_names names;
+} trial_list;
+
+/* A row for each value, or one without. */
+static hwnas_status add_trial_row(void *context, hwnas_statement *row)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_trial *trials = NULL;
-    hwnas_names names = {0};
-    size_t count = 0, capacity = 0;
-    hwnas_step step;
-    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
-        uint64_t number = (uint64_t)hwnas_row_int(row, NUMBER);
-        if (!count || trials[count - 1].number != number) {
-            HWNAS_GROW(trials, count, capacity);
-            TRY_OUT(hwnas_store_read_trial(&trials[count++], store, row));
-        }
-        if (!hwnas_row_is_null(row, METRIC))
-            TRY_OUT(hwnas_store_read_value(&trials[count - 1], store, &names, row));
+    trial_list *l = context;
+    if (!l->n || l->trials[l->n - 1].number != (uint64_t)hwnas_row_int(row, NUMBER)) {
+        HWNAS_GROW(l->trials, l->n, l->room);
+        TRY(hwnas_store_read_trial(&l->trials[l->n++], l->store, row));
     }
-    if (step != HWNAS_STEP_DONE) {
-        status = hwnas_store_fail(store);
-        goto out;
+    return hwnas_row_is_null(row, METRIC)
+               ? HWNAS_OK
+               : hwnas_store_read_value(&l->trials[l->n - 1], l->store, &l->names, row);
+}
+
+static hwnas_status read_trials(hwnas_trial **out, size_t *n, hwnas_store *store,
+                                hwnas_statement *statement, hwnas_row_taker *add_row)
+{
+    trial_list l = {.store = store};
+    const hwnas_status status = hwnas_store_each_row(store, statement, add_row, &l);
+    if (status != HWNAS_OK) {
+        hwnas_trials_free(l.trials, l.n);
+        return status;
     }
-    *out = trials;
-    *n = count;
-    trials = NULL;
-    count = 0;
-out:
-    hwnas_statement_reset(row);
-    hwnas_trials_free(trials, count);
-    return status;
+    *out = l.trials;
+    *n = l.n;
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store)
 {
-    return read_trials(out, n, store, store->statements[HWNAS_SQL_LIST]);
+    return read_trials(out, n, store, store->statements[HWNAS_SQL_LIST], add_trial_row);
 }
 
 hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t number)
@@ -242,7 +244,7 @@ hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t nu
     hwnas_trial *trials = NULL;
     size_t n = 0;
     TRY(read_trials(&trials, &n, store,
-                    hwnas_store_bind(store, HWNAS_SQL_ONE, "i", (int64_t)number)));
+                    hwnas_store_bind(store, HWNAS_SQL_ONE, "i", (int64_t)number), add_trial_row));
     if (n != 1) {
         hwnas_trials_free(trials, n);
         return hwnas_store_damaged(store, "a trial is missing");
@@ -261,35 +263,23 @@ hwnas_status hwnas_store_has_code(bool *out, hwnas_store *store, const char *cod
     return HWNAS_OK;
 }
 
-hwnas_status hwnas_store_running(hwnas_trial **out, size_t *n, hwnas_store *store)
+static hwnas_status add_running(void *context, hwnas_statement *row)
 {
     enum { NUMBER_OF, CODE_OF, DIGEST_OF, RUNG_OF };
-    hwnas_statement *row = store->statements[HWNAS_SQL_RUNNING];
-    hwnas_status status = HWNAS_OK;
-    hwnas_trial *trials = NULL;
-    size_t count = 0, room = 0;
-    hwnas_step step;
-    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
-        HWNAS_GROW(trials, count, room);
-        hwnas_trial *trial = &trials[count++];
-        *trial = (hwnas_trial){.number = (uint64_t)hwnas_row_int(row, NUMBER_OF),
-                               .code = column_text(row, CODE_OF),
-                               .rung = (int)hwnas_row_int(row, RUNG_OF),
-                               .order = -1};
-        column_copy(trial->digest, sizeof trial->digest, row, DIGEST_OF);
-        if (!hwnas_is_text(trial->code) || !hwnas_is_text(trial->digest)) {
-            status = hwnas_store_damaged(store, "a trial that runs has no code");
-            break;
-        }
-    }
-    if (step == HWNAS_STEP_FAILED)
-        status = hwnas_store_fail(store);
-    hwnas_statement_reset(row);
-    if (status != HWNAS_OK) {
-        hwnas_trials_free(trials, count);
-        return status;
-    }
-    *out = trials;
-    *n = count;
-    return HWNAS_OK;
+    trial_list *l = context;
+    HWNAS_GROW(l->trials, l->n, l->room);
+    hwnas_trial *trial = &l->trials[l->n++];
+    *trial = (hwnas_trial){.number = (uint64_t)hwnas_row_int(row, NUMBER_OF),
+                           .code = column_text(row, CODE_OF),
+                           .rung = (int)hwnas_row_int(row, RUNG_OF),
+                           .order = -1};
+    column_copy(trial->digest, sizeof trial->digest, row, DIGEST_OF);
+    return hwnas_is_text(trial->code) && hwnas_is_text(trial->digest)
+               ? HWNAS_OK
+               : hwnas_store_damaged(l->store, "a trial that runs has no code");
+}
+
+hwnas_status hwnas_store_running(hwnas_trial **out, size_t *n, hwnas_store *store)
+{
+    return read_trials(out, n, store, store->statements[HWNAS_SQL_RUNNING], add_running);
 }
