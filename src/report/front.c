@@ -7,6 +7,7 @@
 #include "report/confirmed_text.h"
 #include "report/grid.h"
 #include "report/held_text.h"
+#include "report/indicators_text.h"
 #include "report/other_limits_text.h"
 #include "report/verified_text.h"
 #include "study/verified.h"
@@ -291,13 +292,16 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     hwnas_other_limits_text(out, s);
     for (int f = 0; f < s->n_fronts; f++)
         add_best(out, s, "winner", s->fronts[f].winner, hwnas_trial_words);
+    for (int f = 0; f < s->n_fronts; f++)
+        hwnas_indicators_text(out, s, &s->fronts[f]);
     hwnas_confirmed_text(out, s);
     if (hwnas_summary_winner(s) < 0)
         add_best(out, s, "closest", s->closest, hwnas_limit_words);
     hwnas_held_text(out, s->held, 12);
-    hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed, in %.*f s",
-                   s->n_finished, s->n_feasible, s->n_failed, s->wall_seconds < 10,
-                   s->wall_seconds);
+    hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed", s->n_finished,
+                   s->n_feasible, s->n_failed);
+    hwnas_failures_text(out, s);
+    hwnas_str_addf(out, ", in %.*f s", s->wall_seconds < 10, s->wall_seconds);
     if (s->n_short)
         hwnas_str_addf(out, ", %zu of them at a cheaper rung", s->n_short);
     if (s->wall_seconds >= 1)
@@ -444,8 +448,9 @@ static json_t *fronts_json(const hwnas_summary *s)
     json_t *fronts = json_object();
     for (int f = 0; f < s->n_fronts && s->job.goals.is_front_per_device; f++)
         json_object_set_new(fronts, s->job.goals.devices.rows[s->fronts[f].device].name,
-                            json_pack("{s:o, s:o}", "front", list_json(s, &s->fronts[f]), "winner",
-                                      index_json(s, s->fronts[f].winner)));
+                            json_pack("{s:o, s:o, s:o}", "front", list_json(s, &s->fronts[f]),
+                                      "winner", index_json(s, s->fronts[f].winner), "hypervolume",
+                                      hwnas_indicators_json(s, &s->fronts[f])));
     return fronts;
 }
 
@@ -468,6 +473,8 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1), "failures",
         failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
         "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
+    json_object_set_new(json, "hypervolume", hwnas_indicators_json(s, &s->fronts[0]));
+    json_object_set_new(json, "failed_by", hwnas_failure_counts_json(s));
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
     json_object_set_new(json, "other_limits", hwnas_other_limits_json(s));
     json_object_set_new(json, "held", s->held ? json_incref(s->held) : json_object());

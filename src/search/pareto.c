@@ -1,4 +1,4 @@
-/* pareto.c: an archive kept sorted, and the hypervolume as one sweep over it.
+/* pareto.c: an archive kept sorted.
  *
  * In lexical order whatever dominates a point comes before it and whatever it dominates after it.
  * With two objectives the front is a staircase: the second objective falls as the first rises, so
@@ -97,74 +97,4 @@ void hwnas_front_done(hwnas_front *front)
     free(front->points);
     front->points = NULL;
     front->n = front->capacity = 0;
-}
-
-static bool is_inside(const hwnas_point *point, const double *reference, int n_objectives)
-{
-    for (int i = 0; i < n_objectives; i++)
-        if (!(point->objectives[i] < reference[i]))
-            return false;
-    return true;
-}
-
-static double length(const hwnas_front *front, const double *reference)
-{
-    bool inside = front->n > 0 && is_inside(&front->points[0], reference, 1);
-    return inside ? reference[0] - front->points[0].objectives[0] : 0;
-}
-
-/* Each step of the staircase adds the slab between its height and that of the step before. */
-static double area(const hwnas_front *front, const double *reference)
-{
-    double sum = 0, height = reference[1];
-    for (size_t i = 0; i < front->n; i++) {
-        if (!is_inside(&front->points[i], reference, 2))
-            continue;
-        const double *f = front->points[i].objectives;
-        sum += (reference[0] - f[0]) * (height - f[1]);
-        height = f[1];
-    }
-    return sum;
-}
-
-static int by_third(const void *a, const void *b)
-{
-    double x = ((const hwnas_point *)a)->objectives[2], y = ((const hwnas_point *)b)->objectives[2];
-    return (x > y) - (x < y);
-}
-
-/* Fonseca, Paquete and Lopez-Ibanez, "An Improved Dimension-Sweep Algorithm for the Hypervolume
- * Indicator", CEC 2006: a plane moves up the third objective and meets the points in turn; between
- * two of them the slice has the area of the staircase of those below. A balanced tree would keep
- * that area up to date in O(n log n) altogether; fronts of some hundred points do not repay it, so
- * the area is summed anew at each point, O(n^2). */
-static double volume(const hwnas_front *front, const double *reference)
-{
-    hwnas_front stairs = {.n_objectives = 2};
-    hwnas_point *points = hwnas_alloc(front->n * sizeof *points);
-    size_t n = 0;
-    for (size_t i = 0; i < front->n; i++)
-        if (is_inside(&front->points[i], reference, 3))
-            points[n++] = front->points[i];
-    qsort(points, n, sizeof *points, by_third);
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        double top = i + 1 < n ? points[i + 1].objectives[2] : reference[2];
-        hwnas_front_insert(&stairs, &points[i]);
-        sum += area(&stairs, reference) * (top - points[i].objectives[2]);
-    }
-    hwnas_front_done(&stairs);
-    free(points);
-    return sum;
-}
-
-hwnas_status hwnas_hypervolume(double *out, const hwnas_front *front, const double *reference)
-{
-    static double (*const measures[])(const hwnas_front *, const double *) = {length, area, volume};
-    int m = front->n_objectives;
-    if (m < 1 || m > 3)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "the hypervolume is known for 1 to 3 objectives, not for %d", m);
-    *out = measures[m - 1](front, reference);
-    return HWNAS_OK;
 }

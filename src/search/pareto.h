@@ -1,4 +1,4 @@
-/* pareto.h: dominance, the archive of the non-dominated, exact hypervolume. */
+/* pareto.h: dominance, the archive of the non-dominated, hypervolume. */
 #ifndef HWNAS_SEARCH_PARETO_H
 #define HWNAS_SEARCH_PARETO_H
 
@@ -7,8 +7,6 @@
 #include <stdint.h>
 
 #include <hwnas/strategy.h>
-
-#include "base/status.h"
 
 /* All objectives are minimised. */
 typedef struct hwnas_point {
@@ -30,10 +28,10 @@ typedef struct hwnas_front {
 bool hwnas_front_insert(hwnas_front *front, const hwnas_point *point);
 void hwnas_front_done(hwnas_front *front);
 
-/* Volume dominated by the points and bounded by `reference`, exact, for 1 to 3 objectives
- * (3: Fonseca, Paquete, Lopez-Ibanez 2006, a sweep over the third with a 2-D staircase). Points
- * that are not better than the reference in every objective add nothing. HWNAS_E_INPUT for more. */
-HWNAS_CHECKED hwnas_status hwnas_hypervolume(double *out, const hwnas_front *front,
-                                             const double *reference);
+/* Volume dominated by the points and bounded by `reference`. Points that are not better than the
+ * reference in every objective add nothing. `*error` is 0 where it is exact: always with up to
+ * three objectives and some thousand points. Else it would take more than a second (it grows with
+ * each objective); then it is an estimate, the same each time, and this its standard error. */
+double hwnas_hypervolume(double *error, const hwnas_front *front, const double *reference);
 
 #endif

@@ -81,10 +81,10 @@ static double nearness(const hwnas_front *front, const double *ideal, const doub
 
 static double worth(const hwnas_scores *scores, size_t n, const double *ideal, const double *worst)
 {
-    double value = 0;
+    double error;
     hwnas_front front = front_of(scores, n);
-    if (front.n_objectives > 3 || hwnas_hypervolume(&value, &front, worst) != HWNAS_OK)
-        value = nearness(&front, ideal, worst);
+    const double value = front.n_objectives > 3 ? nearness(&front, ideal, worst)
+                                                : hwnas_hypervolume(&error, &front, worst);
     hwnas_front_done(&front);
     return value;
 }

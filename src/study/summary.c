@@ -73,6 +73,8 @@ static void find_fronts(hwnas_summary *s)
         front->trials = hwnas_alloc((s->n_trials + 1) * sizeof *front->trials);
         front->n = hwnas_front_find(front->trials, s->trials, s->n_trials, &s->job.goals, f);
         front->winner = front->n ? (long)front->trials[0] : -1;
+        hwnas_indicators_find(&front->indicators, s->trials, s->n_trials, front->trials, front->n,
+                              &s->job.goals, f);
     }
 }
 

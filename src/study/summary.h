@@ -4,6 +4,7 @@
 
 #include "store/store.h"
 #include "study/evidence.h"
+#include "study/indicators.h"
 #include "study/job.h"
 #include "trial/judge.h"
 
@@ -13,6 +14,7 @@ typedef struct hwnas_summary_front {
     size_t n;
     size_t *trials; /* indices, best in the first objective first */
     long winner;    /* index: the first of them; -1: nothing is feasible */
+    hwnas_indicators indicators;
 } hwnas_summary_front;
 
 typedef struct hwnas_summary {

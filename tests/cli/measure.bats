@@ -164,8 +164,11 @@ END
     is out "[(f['trial'], f['status']) for f in d['failures']] == [(1, 'crashed'), (2, 'timeout'),
         (3, 'out_of_memory'), (4, 'out_of_memory'), (5, 'crashed'), (6, 'crashed'),
         (7, 'out_of_memory')]"
+    is out "d['failed_by'] == {'crashed': 3, 'out_of_memory': 3, 'timeout': 1}"
     is out "'SIGSEGV while compiling' in d['failures'][0]['message']"
     is out "'said nothing for 2 s while compiling' in d['failures'][1]['message']"
+    ends 0 study show job.db
+    says out "7 failed (3 out_of_memory, 3 crashed, 1 timeout)"
 }
 
 @test "when every candidate fails, the search ends with the reason" {

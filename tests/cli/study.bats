@@ -74,10 +74,69 @@ for name, limit in (("pi", 30), ("phone", 1e9)):
     assert {(-float(table[f["arch"]]["top1_pct"]), float(table[f["arch"]][name + "_ms"]))
             for f in front} == best and len(front) == len(best) > 3
     assert found["fronts"][name]["winner"] == front[0]
+    assert 0 < found["fronts"][name]["hypervolume"]["share"] < 1
 END
     says out '"fronts"'
     ends 0 study show job.db
     says out "Pareto front of nas_bench_201 on pi: *Pareto front of nas_bench_201 on phone: "
+}
+
+@test "the summary has the hypervolume of a front with its reference, and its knee" {
+    for objectives in "accuracy, params" "accuracy, latency.p50" "accuracy, latency.p50, params, macs"; do
+        two_job "objectives: [$objectives]" "constraints: [params < 0.9 M]"
+        ends 0 search job.yaml --json --overwrite
+        mv out found
+        ends 0 study trials job.db --json
+        /usr/bin/python3 - found out >expected <<'END'
+import json, sys
+found, trials = (json.load(open(path)) for path in sys.argv[1:])
+told, names = found["hypervolume"], found["job"]["objectives"]
+
+def point(trial):
+    return tuple((-1 if n == "accuracy" else 1) * trial["objectives"][n]["value"] for n in names)
+
+def volume(points, reference):                     # by slices: from one value of the first objective to the next
+    if not reference:
+        return 1.0 if points else 0.0
+    edges = sorted({p[0] for p in points if p[0] < reference[0]}) + [reference[0]]
+    return sum((b - a) * volume({p[1:] for p in points if p[0] <= a}, reference[1:]) for a, b in zip(edges, edges[1:]))
+
+feasible = [point(t) for t in trials["trials"] if t["objectives"]["params"]["value"] < 0.9]
+assert len(feasible) == found["feasible"] > 100
+front = {point(t): t for t in found["front"]}
+worst, best = ([of(p[k] for p in some) for k in range(len(names))]
+               for of, some in ((max, feasible), (min, front)))
+sign = [-1 if n == "accuracy" else 1 for n in names]
+for corner, key in ((worst, "reference"), (best, "best")):
+    for n, s, value in zip(names, sign, corner):
+        assert abs(told[key][n]["value"] - s * value) < 1e-9 and told[key][n]["unit"], (told, corner)
+expected, whole = volume(set(front), worst), 1.0
+for low, high in zip(best, worst):
+    whole *= high - low
+assert abs(told["value"] / expected - 1) < 1e-9 and abs(told["share"] - expected / whole) < 1e-9, (told, expected)
+assert told["share_error"] == 0 and 0 < told["share"] < 1
+ends = [max(p[k] for p in front) for k in range(len(names))]
+
+def far(p):
+    return sum((x - low) / (high - low) for x, low, high in zip(p, best, ends))
+knee = min(front, key=far)
+assert front[knee]["trial"] == told["knee"], (front[knee], told)
+if len(names) == 2:                                # farthest from the line through the ends
+    (ax, ay), (bx, by) = min(front), max(front)
+    bend = min(front, key=lambda p: (ax - p[0]) * (by - ay) - (ay - p[1]) * (bx - ax))
+    assert front[bend]["trial"] == told["knee"]
+print(f"hypervolume {100 * told['share']:.1f} % of the box")
+print(f"knee        trial {told['knee']}: accuracy")
+END
+        ends 0 study show job.db
+        [ "$(wc -l <expected)" = 2 ]
+        while read -r line; do
+            grep -qF "$line" out || { cat expected out; return 1; }
+        done <expected
+    done
+    two_job "objectives: [accuracy]"
+    ends 0 search job.yaml --json --overwrite
+    is out "d['hypervolume']['knee'] is None and d['failed_by'] == {}"
 }
 
 @test "the same front whatever the number of threads" {

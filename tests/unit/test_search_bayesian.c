@@ -31,8 +31,8 @@ static double draw_gain(const hwnas_front *front, const hwnas_scale *scales,
                         double *error, hwnas_rng *rng)
 {
     enum { N_DRAWS = 20000 };
-    double before, sum = 0, squares = 0;
-    assert_int_equal(hwnas_hypervolume(&before, front, reference), HWNAS_OK);
+    double inexact, sum = 0, squares = 0;
+    const double before = hwnas_hypervolume(&inexact, front, reference);
     for (int i = 0; i < N_DRAWS; i++) {
         hwnas_front with = {.n_objectives = front->n_objectives};
         hwnas_point point = {0};
@@ -42,7 +42,7 @@ static double draw_gain(const hwnas_front *front, const hwnas_scale *scales,
         for (int k = 0; k < front->n_objectives; k++)
             point.objectives[k] = hwnas_scale_from(&scales[k], means[k] + sds[k] * normal(rng));
         hwnas_front_insert(&with, &point);
-        assert_int_equal(hwnas_hypervolume(&after, &with, reference), HWNAS_OK);
+        after = hwnas_hypervolume(&inexact, &with, reference);
         hwnas_front_done(&with);
         sum += after - before;
         squares += (after - before) * (after - before);
@@ -150,8 +150,8 @@ static void bayesian_finds_the_front(void **state)
             hwnas_front_insert(&front, &at);
             tell(strategy, trial, arch, &score);
         }
-        assert_int_equal(hwnas_hypervolume(&parts[seed], &front, reference), HWNAS_OK);
-        parts[seed] /= 2940.464;
+        double error;
+        parts[seed] = hwnas_hypervolume(&error, &front, reference) / 2940.464;
         hwnas_arch_free(arch);
         hwnas_strategy_free(strategy);
         hwnas_front_done(&front);

@@ -134,6 +134,7 @@ static void nsga2_optimises_one_objective(void **state)
 static void measure_run(const char *name, uint64_t seed, double parts[3])
 {
     const double reference[] = {150, -70};
+    double error;
     test_space t;
     make_space(&t, 8, 3);
     hwnas_front front = {.n_objectives = 2};
@@ -146,7 +147,7 @@ static void measure_run(const char *name, uint64_t seed, double parts[3])
         hwnas_front_insert(&front, &at);
         tell(strategy, trial, arch, &score);
         if (trial % 100 == 99)
-            assert_int_equal(hwnas_hypervolume(&parts[trial / 100], &front, reference), HWNAS_OK);
+            parts[trial / 100] = hwnas_hypervolume(&error, &front, reference);
     }
     for (int k = 0; k < 3; k++)
         parts[k] /= 2940.464;

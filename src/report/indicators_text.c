@@ -1,0 +1,109 @@
+#include "report/indicators_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/front.h"
+
+/* ---- A front ---- */
+
+static void add_value(hwnas_str *out, const hwnas_goal *goal, double value)
+{
+    const hwnas_metric m = hwnas_metric_shown(goal->metric, value);
+    hwnas_str_addf(out, "%s %.*f%s%s", *m.unit ? goal->name : m.title, m.decimals, value / m.scale,
+                   *m.unit ? " " : "", m.unit);
+}
+
+static void add_hypervolume(hwnas_str *out, const hwnas_indicators *of)
+{
+    hwnas_str_addf(out, "hypervolume %.1f %%", 100 * of->share);
+    if (of->share_error > 0)
+        hwnas_str_addf(out, " +- %.1f %%", 100 * of->share_error);
+    hwnas_str_add(out, " of the box between the best of each objective and the worst feasible: ");
+    for (int k = 0; k < of->n_objectives; k++) {
+        hwnas_str_add(out, k ? ", " : "");
+        add_value(out, of->goals[k], of->worst[k]);
+    }
+    hwnas_str_add(out, "\n");
+}
+
+void hwnas_indicators_text(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
+{
+    const hwnas_indicators *of = &front->indicators;
+    if (of->n_objectives > 1 && isfinite(of->share))
+        add_hypervolume(out, of);
+    if (of->knee < 0)
+        return;
+    const hwnas_trial *knee = &s->trials[of->knee];
+    char *words = hwnas_trial_words(knee, &s->job.goals);
+    hwnas_str_addf(out, "knee        trial %llu: %s\n            %s\n",
+                   (unsigned long long)knee->number, words, knee->code);
+    free(words);
+}
+
+static json_t *point_json(const hwnas_indicators *of, const double *values)
+{
+    json_t *point = json_object();
+    for (int k = 0; k < of->n_objectives; k++)
+        json_object_set_new(point, of->goals[k]->name,
+                            json_pack("{s:f, s:s}", "value",
+                                      values[k] / of->goals[k]->metric->scale, "unit",
+                                      of->goals[k]->metric->unit));
+    return point;
+}
+
+json_t *hwnas_indicators_json(const hwnas_summary *s, const hwnas_summary_front *front)
+{
+    const hwnas_indicators *of = &front->indicators;
+    double scale = 1;
+    if (!of->n_objectives)
+        return json_null();
+    for (int k = 0; k < of->n_objectives; k++)
+        scale *= of->goals[k]->metric->scale;
+    return json_pack(
+        "{s:f, s:o, s:f, s:o, s:o, s:o}", "value", of->hypervolume / scale, "share",
+        isfinite(of->share) ? json_real(of->share) : json_null(), "share_error", of->share_error,
+        "reference", point_json(of, of->worst), "best", point_json(of, of->best), "knee",
+        of->knee < 0 ? json_null() : json_integer((json_int_t)s->trials[of->knee].number));
+}
+
+/* ---- Failures ---- */
+
+static void count_failures(size_t n[HWNAS_N_STATUS], const hwnas_summary *s)
+{
+    for (size_t i = 0; i < s->n_trials; i++)
+        if (s->trials[i].is_finished && s->trials[i].status != HWNAS_OK &&
+            (unsigned)s->trials[i].status < HWNAS_N_STATUS)
+            n[s->trials[i].status]++;
+}
+
+void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s)
+{
+    size_t n[HWNAS_N_STATUS] = {0};
+    bool is_first = true;
+    count_failures(n, s);
+    for (;;) {
+        int most = 0;
+        for (int i = 0; i < HWNAS_N_STATUS; i++)
+            most = n[i] > n[most] ? i : most;
+        if (!n[most])
+            break;
+        hwnas_str_addf(out, "%s%zu %s", is_first ? " (" : ", ", n[most],
+                       hwnas_status_name((hwnas_status)most));
+        n[most] = 0;
+        is_first = false;
+    }
+    hwnas_str_add(out, is_first ? "" : ")");
+}
+
+json_t *hwnas_failure_counts_json(const hwnas_summary *s)
+{
+    size_t n[HWNAS_N_STATUS] = {0};
+    json_t *counts = json_object();
+    count_failures(n, s);
+    for (int i = 0; i < HWNAS_N_STATUS; i++)
+        if (n[i])
+            json_object_set_new(counts, hwnas_status_name((hwnas_status)i),
+                                json_integer((json_int_t)n[i]));
+    return counts;
+}
