@@ -85,6 +85,12 @@ static void transnas_macro_all_725_rows(void **state)
     check_table("transnas_macro", HWNAS_TEST_DATA "/transnas_macro.csv", 725, 100);
 }
 
+static void darts_all_725_rows(void **state)
+{
+    (void)state;
+    check_table("darts:cells=8,width=32", HWNAS_TEST_DATA "/darts_nb301.csv", 725, 0);
+}
+
 /* ---- Single networks ---- */
 
 #define DARTS_V2                                                                                   \
@@ -122,6 +128,45 @@ static void published_cells(void **state)
     }
 }
 
+#define REDUCE ",reduce_inputs=12.23.13.23,reduce_ops=max3.max3.max3.skip.max3.skip.max3.skip"
+
+/* An edge that is "none" adds nothing, wherever it comes from, in a reduction cell too; a tensor
+ * that is taken twice costs what two of its shape do. */
+static void darts_takes_none_and_a_tensor_twice(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        bool is_same; /* one network; else two of the same costs */
+    } pairs[] = {
+        {"normal_inputs=12.12.12.13,normal_ops=sep3.none.sep3.sep3.skip.sep3.skip.dil3" REDUCE,
+         "normal_inputs=11.12.12.13,normal_ops=sep3.none.sep3.sep3.skip.sep3.skip.dil3" REDUCE,
+         true},
+        {"normal_inputs=12.12.12.12,normal_ops=sep3.sep3.sep3.sep3.skip.sep3.skip.dil3,"
+         "reduce_inputs=12.13.13.13,reduce_ops=max3.max3.none.sep3.max3.skip.max3.skip",
+         "normal_inputs=12.12.12.12,normal_ops=sep3.sep3.sep3.sep3.skip.sep3.skip.dil3,"
+         "reduce_inputs=12.33.13.13,reduce_ops=max3.max3.none.sep3.max3.skip.max3.skip",
+         true},
+        {"normal_inputs=12.12.12.12,normal_ops=sep3.sep5.sep3.dil3.dil5.sep3.sep3.dil3" REDUCE,
+         "normal_inputs=22.11.22.22,normal_ops=sep3.sep5.sep3.dil3.dil5.sep3.sep3.dil3" REDUCE,
+         false},
+    };
+    hwnas_space *space;
+    (void)state;
+    ok(hwnas_graph_load_space(&space, "darts_wide:cells=5"));
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        hwnas_graph *a = build(space, pairs[i].a), *b = build(space, pairs[i].b);
+        hwnas_costs of_a, of_b;
+        hwnas_graph_costs(&of_a, a);
+        hwnas_graph_costs(&of_b, b);
+        assert_int_equal(!strcmp(hwnas_graph_digest(a).hex, hwnas_graph_digest(b).hex),
+                         pairs[i].is_same);
+        assert_true(of_a.params == of_b.params && of_a.macs == of_b.macs);
+        hwnas_graph_free(a);
+        hwnas_graph_free(b);
+    }
+    hwnas_space_free(space);
+}
+
 /* ---- How many ---- */
 
 static void sizes_of_the_spaces(void **state)
@@ -129,10 +174,11 @@ static void sizes_of_the_spaces(void **state)
     static const struct {
         const char *space, *count;
     } spaces[] = {
-        {"nas_bench_201", "15625"},       /* the paper */
-        {"darts", "1076746950455072400"}, /* (180 * 7^8)^2: "10^18" */
-        {"transnas_micro", "4096"},       /* the paper */
-        {"transnas_macro", "3256"},       /* the paper */
+        {"nas_bench_201", "15625"},               /* the paper */
+        {"darts", "1076746950455072400"},         /* (180 * 7^8)^2: "10^18" */
+        {"darts_wide", "2051952580220682240000"}, /* (3 * 6 * 10 * 15 * 8^8)^2 */
+        {"transnas_micro", "4096"},               /* the paper */
+        {"transnas_macro", "3256"},               /* the paper */
     };
     (void)state;
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++) {
@@ -283,6 +329,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(nas_bench_201_all_15625_rows),
         cmocka_unit_test(transnas_micro_all_711_rows),
         cmocka_unit_test(transnas_macro_all_725_rows),
+        cmocka_unit_test(darts_all_725_rows),
+        cmocka_unit_test(darts_takes_none_and_a_tensor_twice),
         cmocka_unit_test(published_cells),
         cmocka_unit_test(sizes_of_the_spaces),
         cmocka_unit_test(distinct_networks_of_nas_bench_201),
