@@ -2,12 +2,13 @@
  * took in all, and the codes that it proposed, in order. benchmarks/search calls it and counts.
  *
  * usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS OBJECTIVE... [--limit
- * COLUMN VALUE] [--noise PART]
+ * COLUMN VALUE] [--noise PART] [--told]
  *
  * An objective is a column, to be minimised, or -COLUMN, to be maximised. The table has a column
  * `arch` or `ops` with the code. A seed ends before TRIALS when the space is exhausted or, with one
  * objective and no noise, when its optimum within the limit was found. With noise the strategy is
- * told objectives with a normal error of that part of their standard deviation. */
+ * told objectives with a normal error of that part of their standard deviation. With --told a code
+ * is followed by ":VALUE", the first objective as the strategy was told it. */
 #include <math.h>
 #include <search.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ typedef struct bench {
     goal goals[HWNAS_MAX_OBJECTIVES];
     goal limit; /* no values: none */
     double limit_value;
+    bool with_told;
     double noise; /* as a part of ... */
     double deviations[HWNAS_MAX_OBJECTIVES];
 } bench;
@@ -121,6 +123,7 @@ static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_tria
     bool is_found = false;
     hwnas_rng noise = hwnas_rng_new(seed, 0x6e6f697365); /* the stream "noise" */
     char **codes = hwnas_alloc(n_trials * sizeof *codes);
+    double *told = hwnas_alloc(n_trials * sizeof *told);
     uint64_t trial = 0;
     for (size_t row = 0; row < b->csv->n_rows; row++) {
         hwnas_score score = score_of(b, row);
@@ -139,17 +142,21 @@ static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_tria
         is_found = b->n_goals == 1 && b->noise == 0 && score.violation <= 0 &&
                    score.objectives[0] == optimum;
         add_noise(&score, b, &noise);
+        told[trial] = score.objectives[0];
         check(strategy->ops->tell(strategy, trial++, arch, &score));
         seconds += hwnas_now() - start;
     }
     printf("%llu %.3f", (unsigned long long)seed, seconds);
     for (uint64_t i = 0; i < trial; i++) {
         printf(" %s", codes[i]);
+        if (b->with_told)
+            printf(":%.6g", told[i]);
         free(codes[i]);
     }
     printf("\n");
     fflush(stdout);
     free(codes);
+    free(told);
     hwnas_arch_free(arch);
     hwnas_strategy_free(strategy);
 }
@@ -159,7 +166,7 @@ int main(int argc, char **argv)
     bench b = {0};
     if (argc < 8) {
         fprintf(stderr, "usage: search_runs SPACE TABLE.csv STRATEGY FIRST_SEED N_SEEDS TRIALS "
-                        "OBJECTIVE... [--limit COLUMN VALUE] [--noise PART]\n");
+                        "OBJECTIVE... [--limit COLUMN VALUE] [--noise PART] [--told]\n");
         return 2;
     }
     check(hwnas_graph_load_space(&b.space, argv[1]));
@@ -176,6 +183,8 @@ int main(int argc, char **argv)
             i += 2;
         } else if (!strcmp(argv[i], "--noise") && i + 1 < argc) {
             b.noise = atof(argv[++i]);
+        } else if (!strcmp(argv[i], "--told")) {
+            b.with_told = true;
         } else if (b.n_goals < HWNAS_MAX_OBJECTIVES)
             b.goals[b.n_goals++] = read_goal(&b, argv[i]);
     }

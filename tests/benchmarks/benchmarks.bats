@@ -37,6 +37,7 @@ needs_ort_headers() {
 @test "mix_exhaustive" { measures benchmarks/mix_exhaustive --quick; }
 @test "search" { measures "$here/search" --quick --runs "$BATS_TEST_TMPDIR/runs"; }
 @test "problems" { measures "$here/problems" --quick --work "$BATS_TEST_TMPDIR/problems"; }
+@test "regret" { measures "$here/regret" --quick; }
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "training" {
