@@ -67,6 +67,8 @@ static void add_end(hwnas_str *out, const hwnas_job *job)
         hwnas_str_addf(out, "%safter %lld trials", n++ ? ", or " : "", (long long)job->max_trials);
     if (job->max_minutes > 0)
         hwnas_str_addf(out, "%safter %.4g minutes", n++ ? ", or " : "", job->max_minutes);
+    if (!isnan(job->hourly))
+        hwnas_str_addf(out, ", which cost %.4g at %.4g an hour", job->money, job->hourly);
     if (job->improvement > 0)
         hwnas_str_addf(
             out,

@@ -94,7 +94,9 @@ char *hwnas_session_end(const hwnas_session *s)
     if (job->max_trials && hwnas_session_n_own(s) + s->n_asked >= (uint64_t)job->max_trials)
         return hwnas_strdup("all trials were made");
     if (job->max_minutes > 0 && hwnas_session_seconds(s) >= hwnas_session_search_seconds(s))
-        return hwnas_strdup("the time is over");
+        return isnan(job->hourly) ? hwnas_strdup("the time is over")
+                                  : hwnas_printf("the money is spent: %.4g at %.4g an hour",
+                                                 job->money, job->hourly);
     if (job->improvement > 0 && s->n_done && s->n_done % CHECK_EVERY == 0 &&
         hwnas_improvement(&s->scores, s->n_done, window) < job->improvement)
         return hwnas_printf("the front improved by less than %.4g %% over the last %zu trials",

@@ -181,10 +181,42 @@ static hwnas_status check(hwnas_job *job)
     return hwnas_limits_check(job->goals.targets, job->goals.n_targets);
 }
 
+/* A device is paid for as long as the search has it, which is from its beginning to its end. */
+static hwnas_status count_money(hwnas_job *job)
+{
+    const hwnas_job_devices *devices = &job->goals.devices;
+    double hourly = 0;
+    job->hourly = NAN;
+    if (isnan(job->money))
+        return HWNAS_OK;
+    for (int i = 0; i < devices->n; i++) {
+        int k = 0; /* its phases have rows of the same name */
+        while (strcmp(devices->rows[k].name, devices->rows[i].name))
+            k++;
+        if (k == i)
+            hourly += devices->rows[i].price;
+        if (isnan(devices->rows[i].price))
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &job->budget_place,
+                                         "a budget of money needs the price of '%.60s'",
+                                         devices->rows[i].name),
+                              "add price: X, what it costs an hour");
+    }
+    if (!(hourly > 0))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &job->budget_place,
+                                     "a budget of money needs a device, which costs something"),
+                          "add device: cpu and price: X, what it costs an hour");
+    const double minutes = 60 * job->money / hourly;
+    if (job->max_minutes > 0 && job->max_minutes <= minutes)
+        return HWNAS_OK;
+    job->max_minutes = minutes;
+    job->hourly = hourly;
+    return HWNAS_OK;
+}
+
 static void set_defaults(hwnas_job *job)
 {
     /* A search that nobody bounds ends when its front stands still. */
-    if (!job->max_trials && job->max_minutes <= 0 && job->improvement <= 0)
+    if (!job->max_trials && job->max_minutes <= 0 && isnan(job->money) && job->improvement <= 0)
         job->improvement = 0.001;
     job->goals.is_aggressive = job->estimate == HWNAS_ESTIMATE_AGGRESSIVE;
     for (int i = 0; i < job->goals.devices.n; i++)
@@ -262,11 +294,14 @@ hwnas_status hwnas_job_load_text(hwnas_job **out, const char *path, const char *
     job->flags = keep_flags(job, flags);
     hwnas_job_preset(job);
     hwnas_status status = read_all(job);
+    if (status == HWNAS_OK) {
+        set_defaults(job);
+        status = count_money(job);
+    }
     if (status != HWNAS_OK) {
         hwnas_arena_free(arena);
         return status;
     }
-    set_defaults(job);
     if (!job->study)
         job->study = default_study(job);
     *out = job;

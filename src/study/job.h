@@ -47,6 +47,9 @@ typedef struct hwnas_job {
     uint64_t seed;
     int64_t max_trials;      /* 0: no limit */
     double max_minutes;      /* 0: no limit */
+    double money;            /* that all devices may cost; NaN: no limit */
+    double hourly;           /* what they cost an hour, where `money` is what ends the search: then
+                                `max_minutes` are what it buys; NaN: it is not */
     double improvement;      /* the search ends when the front improves by less; 0: never */
     int estimate;            /* hwnas_estimate_use: may a table of latencies spare measurements? */
     bool stops_early;        /* a measurement, when it is clear that the network is beaten */

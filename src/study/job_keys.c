@@ -433,6 +433,8 @@ const hwnas_job_key hwnas_job_keys[] = {
      .argument = "N", .help = "end after N trials in all"},
     {"budget", "minutes", SPECIAL(read_minutes),
      .argument = "X", .help = "end after X minutes in all"},
+    {"budget", "money", .is_rare = true, .type = HWNAS_KEY_POSITIVE, OF(money), PLACE(budget_place), .high = 1e12, .preset = NAN,
+     .argument = "X", .help = "end when the devices' prices come to X"},
     {"budget", "improvement", .is_rare = true, .is_text = true, SPECIAL(read_improvement),
      .argument = "X", .help = "end when the front stands still to X: '0.1 %'"},
     {NULL, "until", .is_rare = true, .is_text = true, SPECIAL(hwnas_job_read_until),

@@ -231,6 +231,25 @@ END
     is out "d['finished'] > 10 and d['wall_seconds'] < 5"
 }
 
+@test "a budget of money is the minutes that it buys of all devices" {
+    refuses_job "job.yaml:5:17: a budget of money needs the price of *" "budget: {money: 1}"
+    refuses_job "job.yaml:*a budget of money needs a device" "budget: {money: 1}" "device" "objectives: [accuracy, macs]"
+    refuses_job "job.yaml:5:17: money must be above 0" "budget: {money: 0}" "price: 2"
+    job "budget: {money: 0.001}" "price: 6" # 0.01 minutes
+    ends 0 search job.yaml --dry-run
+    says out "ends         after 0.01 minutes, which cost 0.001 at 6 an hour"
+    ends 0 search job.yaml --json
+    is out "d['finished'] > 10 and d['wall_seconds'] < 5 and d['ended'] == 'the money is spent: 0.001 at 6 an hour'"
+    job "budget: {money: 3, minutes: 0.01}" "price: 6" # half an hour, so the minutes are over first
+    ends 0 search job.yaml --dry-run
+    says out "ends         after 0.01 minutes"
+    not grep -q cost out
+    job "space: nas_bench_201" "accuracy: table:$HWNAS_SRC/tests/data/nas_bench_201.csv#c10_test_top1_pct" "budget: {money: 1}" device "objectives: [accuracy, latency.p50]" \
+        "devices: [{name: a, device: 'replay:$HWNAS_SRC/tests/data/nas_bench_201.csv#raspi4_ms', price: 3}, {name: b, device: 'replay:$HWNAS_SRC/tests/data/nas_bench_201.csv#raspi4_ms', price: 1}]"
+    ends 0 search job.yaml --dry-run
+    says out "after 15 minutes, which cost 1 at 4 an hour"
+}
+
 # refuses_job PATTERN LINE...: such a job is refused and leaves no file.
 refuses_job() {
     local pattern=$1

@@ -183,7 +183,7 @@ END
     [ "$(json a "d['front']")" = "$(json out "d['front']")" ]
     ends 0 search --help
     for key in space accuracy device devices threads batch price objectives constraints fronts \
-        strategy population trials minutes improvement until seed warm-start interval seconds ties confirm \
+        strategy population trials minutes money improvement until seed warm-start interval seconds ties confirm \
         timeout memory study onnx pytorch yaml; do
         grep -q -- "--$key\b" out || says out "--$key"
     done
