@@ -26,6 +26,23 @@ setup_file() {
     [ $n -eq 7 ]
 }
 
+@test "the pictures of docs/predictors.md show what its tables say" {
+    local picture
+    "$HWNAS_SRC/scripts/draw-predictors" "$BATS_TEST_TMPDIR"
+    for picture in tau interval; do
+        grep -qF "(predictors-$picture.svg)" "$HWNAS_SRC/docs/predictors.md"
+        cmp "$BATS_TEST_TMPDIR/predictors-$picture.svg" "$HWNAS_SRC/docs/predictors-$picture.svg"
+    done
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/predictors-tau.svg" <<'END' # a line for each row, its points in the order of the numbers
+import sys, xml.etree.ElementTree as tree
+lines = [e.get("points").split() for e in tree.parse(sys.argv[1]).iter() if e.tag.endswith("polyline")]
+assert len(lines) == 5 and all(len(points) == 5 for points in lines)
+for points in lines:
+    heights = [float(p.split(",")[1]) for p in points]
+    assert heights == sorted(heights, reverse=True) and 40 <= heights[-1] < heights[0] <= 290
+END
+}
+
 @test "the counts and codes of docs/search-spaces.md are right" {
     run "$HWNAS" space count "$EXAMPLES/02.yaml"
     [[ $output == *"encodings  288"* ]]
