@@ -3,16 +3,21 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "api/batch_runner.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
+#include "base/log.h"
 #include "base/sized_options.h"
 #include "device/ranges.h"
+#include "measure/reference.h"
 #include "measure/verify.h"
 #include "precision/differences.h"
 #include "report/differences_text.h"
+
+static const double LONG = 10; /* seconds, that somebody is told of */
 
 static hwnas_status open_device(hwnas_device **out, const char *spelling, int threads)
 {
@@ -56,6 +61,20 @@ static hwnas_status take_samples(float **out, size_t *n, const hwnas_network *fi
     return hwnas_random_samples(out, first->graph, *n);
 }
 
+/* The plain loops of `ref` take minutes for a large network: outputs, then nodes. */
+static void note_slow(const hwnas_side sides[2], size_t n_runs)
+{
+    double seconds = 0;
+    for (int s = 0; s < 2; s++)
+        if (!strcmp(sides[s].device->ops->name, "ref"))
+            seconds += 2 * (double)n_runs * hwnas_reference_seconds(sides[s].graph);
+    if (seconds > LONG)
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "ref takes about %.0f s for %s; another runtime is a faster standard (--device "
+                  "ort,cpu)",
+                  seconds, sides[0].name);
+}
+
 hwnas_status hwnas_compare_outputs(hwnas_report **out, const hwnas_network *first,
                                    const hwnas_network *second, hwnas_dataset *data,
                                    const hwnas_outputs_options *given)
@@ -82,6 +101,7 @@ hwnas_status hwnas_compare_outputs(hwnas_report **out, const hwnas_network *firs
         sides[s] = (hwnas_side){networks[s]->name, networks[s]->graph, devices[s], o.precisions[s]};
     }
     TRY_OUT(take_samples(&samples, &about.n_runs, first, data, o.n_samples));
+    note_slow(sides, about.n_runs);
     TRY_OUT(hwnas_differences_find(&found, sides, about.n_runs, samples, o.cancel));
     hwnas_differences_render(&told, &found, &about);
     *out = hwnas_report_of(&told);

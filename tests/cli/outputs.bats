@@ -93,3 +93,11 @@ EOF
     refuses 1 "computes nothing" compare --outputs a.yaml --device null
     refuses 2 "no-such-file" compare --outputs a.yaml --input no-such-file.npy
 }
+
+@test "a large network on ref is told to take long" {
+    "$HWNAS" compare --outputs vgg16 >out 2>err </dev/null &
+    until [ -s err ] || ! kill -0 $!; do sleep 0.05; done
+    kill $! 2>/dev/null || true
+    says err "note: ref takes about"
+    says err "s for vgg16; another runtime"
+}
