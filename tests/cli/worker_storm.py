@@ -25,7 +25,7 @@ with open("storm.yaml", "w") as job:
               f"strategy: {strategy}\nbudget: {{trials: {n_trials}}}\nseed: 11\n")
     if tasks:
         job.write("devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]\n"
-                  "measure: {seconds: 0.01, estimate: off}\n")
+                  "measure: {seconds: 0.01, estimate: off, ties: 0, confirm: 0}\n")  # workers measure once
 SEARCH = [program, "search", "storm.yaml", "--json"]
 
 
