@@ -150,6 +150,50 @@ static void attention_behind_attention(void **state)
     }
 }
 
+/* Whether two products and the softmax between them are one plan of cuDNN's. */
+static bool has_attention(const hwnas_graph *graph, hwnas_precision precision)
+{
+    const hwnas_exec_options options = {.precision = precision};
+    hwnas_device *gpu = open_gpu_as("0");
+    hwnas_exec *exec = NULL;
+    const hwnas_exec_step *steps;
+    bool found = false;
+    ok(hwnas_device_compile(&exec, gpu, graph, &options));
+    const size_t n = exec->ops->steps(exec, &steps);
+    for (size_t i = 0; i < n; i++)
+        found |= steps[i].n_nodes == 3 && !strcmp(steps[i].how, "cuDNN") &&
+                 graph->nodes[steps[i].nodes[1]].op->id == HWNAS_OP_SOFTMAX;
+    hwnas_exec_free(exec);
+    hwnas_device_close(gpu);
+    return found;
+}
+
+/* Keys that come from outside, in f32 whatever the network computes in, and lie by rows: as they
+ * are or turned there, or turned by the network. */
+static void attention_takes_keys_from_outside(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (int is_turned_here = 0; is_turned_here < 2; is_turned_here++) {
+            hwnas_graph *graph = hwnas_graph_new("attention", 9);
+            int q, k, v;
+            const int64_t long_first[] = {2, 3, 5, 16}, size_first[] = {2, 3, 16, 5};
+            ok(hwnas_graph_add_input(&q, graph, "q", HWNAS_FLOAT32, 4, (int64_t[]){2, 3, 4, 16}));
+            ok(hwnas_graph_add_input(&k, graph, "k", HWNAS_FLOAT32, 4,
+                                     is_turned_here ? long_first : size_first));
+            ok(hwnas_graph_add_input(&v, graph, "v", HWNAS_FLOAT32, 4, long_first));
+            if (is_turned_here)
+                k = add(graph, "transpose", "order=0,1,3,2", k, -1);
+            const int scores = add(graph, "matmul", "", q, k);
+            hwnas_graph_add_output(
+                graph, add(graph, "matmul", "", add(graph, "softmax", "", scores, -1), v));
+            run_on_both("attention", "0", graph, 0, rows[i].precision, rows[i].tolerance);
+            if (!has_attention(graph, rows[i].precision))
+                fail_msg("row %zu, turned here %d: no plan for the attention", i, is_turned_here);
+            hwnas_graph_free(graph);
+        }
+}
+
 /* ---- Networks that nobody thought of ---- */
 
 enum { N_RANDOM = 60, N_NODES = 14 };
@@ -426,6 +470,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(refused_recurrent_layers_run_all_the_same),
         cmocka_unit_test(memory_of_recurrent_layers_counts),
         cmocka_unit_test(attention_behind_attention),
+        cmocka_unit_test(attention_takes_keys_from_outside),
         cmocka_unit_test(random_networks),
         cmocka_unit_test(quick_plans_compute_the_same),
         cmocka_unit_test(a_kernel_serves_all_sizes),

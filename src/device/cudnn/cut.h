@@ -72,6 +72,7 @@ typedef enum hwnas_cudnn_form {
     HWNAS_CUDNN_PLAIN,  /* row-major, without gaps */
     HWNAS_CUDNN_PACKED, /* an image without gaps, N, H, W, C */
     HWNAS_CUDNN_SLICED, /* the same, but the pixels may lie apart: a slice of the channels */
+    HWNAS_CUDNN_TURNED, /* matrices whose columns lie close, not their rows */
     HWNAS_CUDNN_AS_IS,  /* any strides */
 } hwnas_cudnn_form;
 bool hwnas_cudnn_has_form(const hwnas_cudnn_tensor *tensor, hwnas_cudnn_form form);

@@ -21,6 +21,14 @@ hwnas_cudnn_type hwnas_cudnn_io_type(hwnas_precision precision)
     }
 }
 
+/* Row-major, but for the last two dimensions. */
+static void turned_strides(int64_t *out, int rank, const int64_t *dims)
+{
+    hwnas_cudnn_plain_strides(out, rank, dims);
+    out[rank - 1] = dims[rank - 2];
+    out[rank - 2] = 1;
+}
+
 /* N, C, H, W with the channels next to each other. */
 static void image_strides(int64_t *out, const int64_t *dims)
 {
@@ -199,6 +207,8 @@ bool hwnas_cudnn_has_form(const hwnas_cudnn_tensor *tensor, hwnas_cudnn_form for
         return true;
     if (form == HWNAS_CUDNN_PLAIN)
         return hwnas_cudnn_is_plain(tensor);
+    if (form == HWNAS_CUDNN_TURNED)
+        return tensor->strides[tensor->rank - 2] == 1;
     if (tensor->rank != 4)
         return false;
     image_strides(wanted, tensor->dims);
@@ -259,6 +269,8 @@ int hwnas_cudnn_want(hwnas_cudnn_cut *cut, int tensor, hwnas_cudnn_type type, hw
     int64_t strides[HWNAS_MAX_RANK];
     if (is_image)
         image_strides(strides, t->dims);
+    else if (form == HWNAS_CUDNN_TURNED)
+        turned_strides(strides, t->rank, t->dims);
     else
         hwnas_cudnn_plain_strides(strides, t->rank, t->dims);
     if (t->source == tensor && cut->graph->tensors[tensor].kind == HWNAS_TENSOR_WEIGHT)

@@ -177,9 +177,9 @@ bool hwnas_lower_matmul(lowering *l)
  * close. `is_turned`: as the first product has the keys, size before length. */
 static int add_heads(lowering *l, int tensor, bool is_turned)
 {
-    const int last = is_turned ? 2 : 3;
-    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_AS_IS);
-    if (l->cut->net->tensors[wanted].strides[last] != 1)
+    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type,
+                                  is_turned ? HWNAS_CUDNN_TURNED : HWNAS_CUDNN_AS_IS);
+    if (!is_turned && l->cut->net->tensors[wanted].strides[3] != 1)
         wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
     int64_t dims[4], strides[4];
@@ -204,8 +204,6 @@ bool hwnas_lower_attention(lowering *l)
     }
     const int q = add_heads(l, first->inputs[0], false), k = add_heads(l, first->inputs[1], true);
     const int v = add_heads(l, second->inputs[1], false);
-    if (l->o->ports[k].strides[3] != 1)
-        return false;
     const int by = hwnas_cudnn_add_scalar(l->o, 4, scale);
     hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_ATTENTION);
     const int inputs[] = {q, k, v, by};
