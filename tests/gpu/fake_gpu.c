@@ -8,10 +8,11 @@
  * parallelism, or cuDNN, which it does not have.
  *
  * FAKE_GPU_FAULT, read at every call: "memory:N" the N-th allocation from now on fails; "lost:N"
- * the N-th launch loses the GPU, which stays lost; "record" recording fails; "none" there is no
- * GPU; "old" the kernels' images are for another architecture; "rnn" cuDNN takes no recurrent
- * layer. FAKE_GPU_SLOWED: it is hot. FAKE_GPU_DRIVER: the CUDA that the driver
- * knows, as 12040. Time and energy are fake_clock.c's. */
+ * the N-th launch loses the GPU, which stays lost; "unrecorded:N" so does the N-th one that is
+ * recorded; "record" recording fails; "none" there is no GPU; "old" the kernels' images are for
+ * another architecture; "newer" NVRTC does not know the GPU's; "unmade" NVRTC gives no image; "rnn"
+ * cuDNN takes no recurrent layer. FAKE_GPU_SLOWED: it is hot. FAKE_GPU_DRIVER: the CUDA that the
+ * driver knows, as 12040. Time and energy are fake_clock.c's. */
 #include <cuda.h>
 
 #include <stdio.h>
@@ -38,11 +39,11 @@ int fake_fault(const char *name)
 EXPORT void fake_gpu_reset(void);
 void fake_gpu_reset(void)
 {
-    fake.n_allocations = fake.n_launches = 0;
+    fake.n_allocations = fake.n_launches = fake.n_recorded = 0;
     fake.is_lost = false;
 }
 
-/* Blocks that nobody has freed, places written beyond a block, replays. */
+/* Blocks and graphs that nobody has freed, places written beyond a block, replays. */
 EXPORT void fake_gpu_count(int *live, int *broken, int *replays);
 void fake_gpu_count(int *live, int *broken, int *replays)
 {

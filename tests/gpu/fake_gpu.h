@@ -10,7 +10,7 @@ enum { FAKE_SM = 90, FAKE_BYTES = 1 << 30, FAKE_L2_BYTES = 1 << 20 };
 #define EXPORT __attribute__((visibility("default")))
 
 extern struct fake_state {
-    int n_allocations, n_launches;   /* since the last reset */
+    int n_allocations, n_launches, n_recorded; /* since the last reset */
     int n_live, n_broken, n_replays; /* what fake_gpu_count() tells */
     bool is_lost;
 } fake;

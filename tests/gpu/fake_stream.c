@@ -129,6 +129,10 @@ static CUresult enqueue(const work *w)
         fake_spend(fake_simulation()->launch);
         return do_work(w, true, false);
     }
+    if (fake.is_lost || ++fake.n_recorded == fake_fault("unrecorded")) {
+        fake.is_lost = true;
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
     recording->all = realloc(recording->all, (recording->n + 1) * sizeof *recording->all);
     recording->all[recording->n++] = *w;
     return CUDA_SUCCESS;
@@ -266,6 +270,7 @@ EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mod
     (void)stream;
     (void)mode;
     recording = calloc(1, sizeof *recording);
+    fake.n_live++;
     return CUDA_SUCCESS;
 }
 
@@ -276,6 +281,7 @@ EXPORT CUresult cuGraphDestroy(CUgraph made)
         forget(&g->all[i]);
     free(g->all);
     free(made);
+    fake.n_live--;
     return CUDA_SUCCESS;
 }
 
@@ -301,6 +307,7 @@ EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph from,
     (void)flags;
     const graph *g = (const graph *)from;
     graph *made = calloc(1, sizeof *made);
+    fake.n_live++;
     made->n = g->n;
     made->all = malloc((g->n + 1) * sizeof *made->all);
     memcpy(made->all, g->all, g->n * sizeof *made->all);

@@ -152,6 +152,26 @@ static void the_gpu_is_lost(void **state)
     hwnas_graph_free(graph);
 }
 
+/* What was recorded until then is given back. */
+static void the_gpu_is_lost_while_a_run_is_recorded(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = image_net(1);
+    for (int at = 1; at < 10; at += 4) {
+        char fault[32];
+        hwnas_device *gpu = open_gpu();
+        hwnas_exec *exec = NULL;
+        snprintf(fault, sizeof fault, "unrecorded:%d", at);
+        set_fault(fault);
+        assert_int_equal(hwnas_device_compile(&exec, gpu, graph, NULL), HWNAS_E_CRASHED);
+        assert_non_null(strstr(hwnas_last_error()->message, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+        hwnas_device_close(gpu);
+        nothing_is_left();
+    }
+    set_fault(NULL);
+    hwnas_graph_free(graph);
+}
+
 /* After these nothing works until the process is another one, as cuda.h has it. */
 static void errors_that_stay(void **state)
 {
@@ -253,6 +273,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(runs_are_replayed_and_timed),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(the_gpu_is_lost),
+        cmocka_unit_test(the_gpu_is_lost_while_a_run_is_recorded),
         cmocka_unit_test(errors_that_stay),
         cmocka_unit_test(a_run_cannot_be_recorded),
         cmocka_unit_test(kernels_are_for_another_gpu),

@@ -175,12 +175,12 @@ static hwnas_status record(CUgraphExec *out, cuda_net *n, const hwnas_cudnn_net 
              api->begin_capture(n->launch.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     const hwnas_status status = enqueue(n, net, marker);
     CUresult result = api->end_capture(n->launch.stream, &graph);
-    if (status == HWNAS_E_CRASHED || status == HWNAS_E_MEMORY)
-        return status;
     if (status == HWNAS_OK && result == CUDA_SUCCESS)
         result = api->graph_instantiate(out, graph, 0);
     if (graph)
         api->graph_destroy(graph);
+    if (status == HWNAS_E_CRASHED || status == HWNAS_E_MEMORY)
+        return status;
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return hwnas_cuda_status(api, result, "record", net->graph->name);
     if (status == HWNAS_OK && result == CUDA_SUCCESS) /* else the first replay would do it */
