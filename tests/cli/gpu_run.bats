@@ -309,6 +309,12 @@ END
     LD_LIBRARY_PATH=$PWD/twelve ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.05
 }
 
+@test "a GPU that is newer than NVRTC computes by what the driver makes of an older one's kernels" {
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU HWNAS_PLANS=
+    FAKE_GPU_FAULT=newer ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.05 --verify --json
+    is out "d['rows'][0]['status'] == 'ok' and d['rows'][0]['verified_error'] < 1e-5"
+}
+
 @test "where this machine has something else to do between two networks none is sent ahead" {
     prepare
     printf '%s\n' '#!/bin/sh' 'echo 50' >train

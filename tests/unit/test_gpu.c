@@ -213,6 +213,47 @@ static void kernels_are_for_another_gpu(void **state)
     hwnas_graph_free(graph);
 }
 
+/* Kernels that this process has not made yet; nothing is kept on disk. */
+static hwnas_status make_image(const hwnas_image **out, const char *fault)
+{
+    static int n_made;
+    const char *plans = getenv("HWNAS_PLANS");
+    char *before = plans ? hwnas_strdup(plans) : NULL;
+    char *options = hwnas_printf("-DWANT_hwnas_reduce=,\n-DNUMBER=%d", n_made++);
+    setenv("HWNAS_PLANS", "", 1);
+    set_fault(fault);
+    const hwnas_status status = hwnas_image_make(out, "hwnas_reduce", "lines", options, 90);
+    set_fault(NULL);
+    if (before)
+        setenv("HWNAS_PLANS", before, 1);
+    else
+        unsetenv("HWNAS_PLANS");
+    free(options);
+    free(before);
+    return status;
+}
+
+/* Of PTX for an older one the driver makes what it needs. */
+static void the_gpu_is_newer_than_nvrtc(void **state)
+{
+    (void)state;
+    const hwnas_image *image = NULL;
+    ok(make_image(&image, NULL));
+    assert_string_equal(image->bytes, "fake sm_90 hwnas_reduce");
+    ok(make_image(&image, "newer"));
+    assert_string_equal(image->bytes, "fake compute_80 hwnas_reduce");
+    assert_int_equal(image->n_bytes, sizeof "fake compute_80 hwnas_reduce");
+}
+
+static void nvrtc_gives_no_image(void **state)
+{
+    (void)state;
+    const hwnas_image *image = NULL;
+    assert_int_equal(make_image(&image, "unmade"), HWNAS_E_LIBRARY);
+    assert_non_null(strstr(hwnas_last_error()->message, "internal error"));
+    assert_null(image);
+}
+
 /* Two networks at once on one GPU. */
 static void networks_do_not_disturb_each_other(void **state)
 {
@@ -277,6 +318,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(errors_that_stay),
         cmocka_unit_test(a_run_cannot_be_recorded),
         cmocka_unit_test(kernels_are_for_another_gpu),
+        cmocka_unit_test(the_gpu_is_newer_than_nvrtc),
+        cmocka_unit_test(nvrtc_gives_no_image),
         cmocka_unit_test(networks_do_not_disturb_each_other),
     };
     if (argc > 1)

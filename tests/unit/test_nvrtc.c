@@ -237,6 +237,29 @@ static void what_ptxas_says_is_read(void **state)
     hwnas_graph_free(recurrent);
 }
 
+/* For GPUs that this NVRTC does not know there is PTX of the newest that it does. */
+static void a_newer_gpu_gets_ptx(void **state)
+{
+    (void)state;
+    static const op_case product = {"layer_norm", "", "2x3x40", 0};
+    hwnas_graph *graph = graph_of(&product);
+    hwnas_launches launches = lower(graph, HWNAS_STORED_F16);
+    const hwnas_kernel *k = launches.all[0].kernel;
+    const hwnas_image *image = NULL;
+    char *options = hwnas_launch_options(&launches.all[0]);
+    ok(hwnas_image_make(&image, k->name, k->file, options, 999));
+    const char *text = image->bytes, *target = strstr(text, ".target sm_");
+    assert_int_equal(text[image->n_bytes - 1], '\0');
+    assert_non_null(target);
+    assert_in_range(atoi(target + strlen(".target sm_")), 90, 998);
+    char *entry = hwnas_printf(".entry %s(", k->name);
+    assert_non_null(strstr(text, entry));
+    free(entry);
+    free(options);
+    hwnas_launches_done(&launches);
+    hwnas_graph_free(graph);
+}
+
 static void what_cannot_be_compiled_is_said(void **state)
 {
     (void)state;
@@ -253,6 +276,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_for_every_target),
+        cmocka_unit_test(a_newer_gpu_gets_ptx),
         cmocka_unit_test(what_cannot_be_compiled_is_said),
         cmocka_unit_test(what_ptxas_says_is_read),
         cmocka_unit_test(no_kernel_spills),

@@ -70,12 +70,13 @@ HWNAS_CHECKED hwnas_status hwnas_cuda_status(const hwnas_cuda_api *api, CUresult
 
 /* ---- NVRTC ---- */
 
-/* A kernel compiled for one architecture; lives as long as the process. */
+/* A kernel compiled for one architecture, or for an older one and for the driver to make code of;
+ * lives as long as the process. */
 typedef struct hwnas_image {
     const char *kernel;
     int sm;
     char *options; /* as hwnas_launch_options() gives them */
-    void *bytes;   /* cubin */
+    void *bytes;   /* cubin, or PTX where NVRTC does not know the architecture yet */
     size_t n_bytes;
 } hwnas_image;
 

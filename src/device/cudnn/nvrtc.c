@@ -15,6 +15,8 @@ enum { MAX_OPTIONS = 64 };
 typedef struct nvrtc_api {
     __typeof__(&nvrtcGetErrorString) error_string;
     __typeof__(&nvrtcVersion) version;
+    __typeof__(&nvrtcGetNumSupportedArchs) n_architectures;
+    __typeof__(&nvrtcGetSupportedArchs) architectures;
     __typeof__(&nvrtcCreateProgram) create;
     __typeof__(&nvrtcDestroyProgram) destroy;
     __typeof__(&nvrtcCompileProgram) compile;
@@ -22,6 +24,8 @@ typedef struct nvrtc_api {
     __typeof__(&nvrtcGetProgramLog) log;
     __typeof__(&nvrtcGetCUBINSize) cubin_size;
     __typeof__(&nvrtcGetCUBIN) cubin;
+    __typeof__(&nvrtcGetPTXSize) ptx_size;
+    __typeof__(&nvrtcGetPTX) ptx;
 } nvrtc_api;
 
 #define SYMBOL(FUNCTION, MEMBER)                                                                   \
@@ -31,6 +35,8 @@ typedef struct nvrtc_api {
 static const hwnas_symbol symbols[] = {
     SYMBOL(nvrtcGetErrorString, error_string),
     SYMBOL(nvrtcVersion, version),
+    SYMBOL(nvrtcGetNumSupportedArchs, n_architectures),
+    SYMBOL(nvrtcGetSupportedArchs, architectures),
     SYMBOL(nvrtcCreateProgram, create),
     SYMBOL(nvrtcDestroyProgram, destroy),
     SYMBOL(nvrtcCompileProgram, compile),
@@ -38,6 +44,8 @@ static const hwnas_symbol symbols[] = {
     SYMBOL(nvrtcGetProgramLog, log),
     SYMBOL(nvrtcGetCUBINSize, cubin_size),
     SYMBOL(nvrtcGetCUBIN, cubin),
+    SYMBOL(nvrtcGetPTXSize, ptx_size),
+    SYMBOL(nvrtcGetPTX, ptx),
     {NULL, 0},
 };
 
@@ -85,34 +93,65 @@ static hwnas_status refused(const nvrtc_api *api, nvrtcProgram program, nvrtcRes
 static const char *const headers[] = {"kernel_job.h", "kernel.h", "functions.h"};
 enum { N_HEADERS = sizeof headers / sizeof *headers };
 
-static hwnas_status compile(hwnas_image *out, const nvrtc_api *api, const char *file)
+/* What to compile for: the architecture itself, or where this NVRTC is older the newest that it
+ * knows below. One that is older than all stays, and NVRTC says that it does not know it. */
+static int target_of(const nvrtc_api *api, int sm)
 {
-    hwnas_status status = HWNAS_OK;
-    nvrtcProgram program = NULL;
-    const char *texts[N_HEADERS], *options[MAX_OPTIONS];
-    char architecture[40], *copy = hwnas_strdup(out->options), *rest = copy;
+    int n = 0, known = 0;
+    if (api->n_architectures(&n) != NVRTC_SUCCESS || n <= 0)
+        return sm;
+    int *all = hwnas_alloc((size_t)n * sizeof *all);
+    if (api->architectures(all) == NVRTC_SUCCESS)
+        for (int i = 0; i < n; i++)
+            if (all[i] <= sm && all[i] > known)
+                known = all[i];
+    free(all);
+    return known ? known : sm;
+}
+
+/* The program compiled; for another architecture than the GPU's as PTX, of which the driver makes
+ * code. */
+static nvrtcResult compile_program(const nvrtc_api *api, nvrtcProgram program, int target, int sm,
+                                   const char *lines)
+{
+    char architecture[40], *copy = hwnas_strdup(lines), *rest = copy;
+    const char *options[MAX_OPTIONS];
     int n = 0;
-    for (int i = 0; i < N_HEADERS; i++)
-        texts[i] = source_named(headers[i]);
-    snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", out->sm);
+    snprintf(architecture, sizeof architecture, "--gpu-architecture=%s_%d",
+             target == sm ? "sm" : "compute", target);
     options[n++] = architecture;
     options[n++] = "--std=c++17";
     for (char *line; n < MAX_OPTIONS && (line = strsep(&rest, "\n"));)
         if (*line)
             options[n++] = line;
+    const nvrtcResult result = api->compile(program, n, options);
+    free(copy);
+    return result;
+}
+
+static hwnas_status compile(hwnas_image *out, const nvrtc_api *api, const char *file)
+{
+    hwnas_status status = HWNAS_OK;
+    nvrtcProgram program = NULL;
+    const char *texts[N_HEADERS];
+    const int target = target_of(api, out->sm);
+    const bool is_code = target == out->sm;
+    for (int i = 0; i < N_HEADERS; i++)
+        texts[i] = source_named(headers[i]);
     nvrtcResult result = api->create(&program, source_named(file), file, N_HEADERS, texts, headers);
     if (result == NVRTC_SUCCESS)
-        result = api->compile(program, n, options);
+        result = compile_program(api, program, target, out->sm, out->options);
     if (result == NVRTC_SUCCESS)
-        result = api->cubin_size(program, &out->n_bytes);
+        result = (is_code ? api->cubin_size : api->ptx_size)(program, &out->n_bytes);
     if (result != NVRTC_SUCCESS)
-        TRY_OUT(refused(api, program, result, out->kernel, out->sm));
+        TRY_OUT(refused(api, program, result, out->kernel, target));
     TRY_OUT(hwnas_try_alloc(&out->bytes, out->n_bytes, out->kernel));
-    api->cubin(program, out->bytes);
+    result = (is_code ? api->cubin : api->ptx)(program, out->bytes);
+    if (result != NVRTC_SUCCESS)
+        TRY_OUT(refused(api, program, result, out->kernel, target));
 out:
     if (program)
         api->destroy(&program);
-    free(copy);
     return status;
 }
 
@@ -205,6 +244,7 @@ static hwnas_status make(const hwnas_image **out, const char *kernel, const char
     *image = (hwnas_image){.kernel = kernel, .sm = sm, .options = hwnas_strdup(options)};
     hwnas_status status = load_or_compile(image, api, file);
     if (status != HWNAS_OK) {
+        free(image->bytes);
         free(image->options);
         free(image);
         return status;
