@@ -103,21 +103,48 @@ double hwnas_cores_last_cache(void)
 
 /* A name in the kernel's own room for sockets (unix(7), "abstract"): one owner at a time, whoever
  * that is, gone with its process, and nothing on the disk that another user could stand in the way
- * of. Processes in another network namespace do not see it. */
+ * of. Processes in another network namespace do not see it.
+ *
+ * Test-only: HWNAS_CORE_LOCKS is part of the name, so that what else runs on this machine does not
+ * count. Returns the address's length. */
+static socklen_t name_lock(struct sockaddr_un *out, const char *what, int number)
+{
+    const char *more = getenv("HWNAS_CORE_LOCKS");
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int n = snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "hwnas-%s-%d%.60s", what,
+                           number, more ? more : "");
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
 static int lock(const char *what, int number)
 {
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    const int n =
-        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "hwnas-%s-%d", what, number);
+    struct sockaddr_un name;
+    const socklen_t length = name_lock(&name, what, number);
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -2;
-    if (!bind(fd, (const struct sockaddr *)&name,
-              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+    if (!bind(fd, (const struct sockaddr *)&name, length))
         return fd;
     const bool is_taken = errno == EADDRINUSE;
     close(fd);
     return is_taken ? HWNAS_CORE_TAKEN : -2;
+}
+
+/* A socket that somebody owns can be connected to. */
+static bool is_locked(const char *what, int number)
+{
+    struct sockaddr_un name;
+    const socklen_t length = name_lock(&name, what, number);
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool is_there = fd >= 0 && !connect(fd, (const struct sockaddr *)&name, length);
+    if (fd >= 0)
+        close(fd);
+    return is_there;
+}
+
+bool hwnas_core_is_in_use(int number)
+{
+    return is_locked("core", number) || is_locked("turn", number);
 }
 
 int hwnas_core_lock(int number)

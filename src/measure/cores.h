@@ -37,5 +37,7 @@ void hwnas_turn_end(hwnas_turn *turn);
  * has it; -2: nothing can be locked. */
 enum { HWNAS_CORE_TAKEN = -1 };
 int hwnas_core_lock(int number);
+/* Whether anybody, this process too, holds the core or measures on it; takes nothing. */
+bool hwnas_core_is_in_use(int number);
 
 #endif

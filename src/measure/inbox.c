@@ -10,8 +10,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "device/device.h"
+#include "measure/cores.h"
 #include "measure/priority.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
@@ -21,12 +23,16 @@ enum {
     CHUNK = 64 << 10,
 };
 
+static const double LOOK_SECONDS = 10e-3; /* between two looks at who holds the cores */
+
 struct hwnas_inbox {
     int fd, wake; /* what wakes the thread out of waiting for `fd` */
     bool has_thread;
     pthread_t thread;
     hwnas_device *device;
-    cpu_set_t cores;
+    int n_cores, cores[HWNAS_MAX_CORES];
+    cpu_set_t bound;    /* those of them that the thread is on */
+    double looked_when; /* the thread's */
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t change;
@@ -141,13 +147,30 @@ static void read_some(hwnas_inbox *inbox, size_t n)
         inbox->is_odd = true;
 }
 
+/* Binds the thread to the cores that nobody uses; false where there are none. */
+static bool find_room(hwnas_inbox *inbox)
+{
+    cpu_set_t room;
+    CPU_ZERO(&room);
+    for (int i = 0; i < inbox->n_cores; i++)
+        if (!hwnas_core_is_in_use(inbox->cores[i]))
+            CPU_SET((size_t)inbox->cores[i], &room);
+    inbox->looked_when = hwnas_now();
+    if (!CPU_COUNT(&room))
+        return false;
+    if (!CPU_EQUAL(&room, &inbox->bound) && !sched_setaffinity(0, sizeof room, &room))
+        inbox->bound = room;
+    return true;
+}
+
+/* Asked by the thread, between two plans. */
 static bool goes_on(void *context)
 {
     hwnas_inbox *inbox = context;
     pthread_mutex_lock(&inbox->lock);
     const bool is_open = inbox->is_open && !inbox->is_over;
     pthread_mutex_unlock(&inbox->lock);
-    return is_open;
+    return is_open && (hwnas_now() - inbox->looked_when < LOOK_SECONDS || find_room(inbox));
 }
 
 /* Of a request for one measurement; copies, races and checks are others. */
@@ -168,9 +191,9 @@ static void prepare(hwnas_inbox *inbox, void *onnx, size_t n, const hwnas_measur
     hwnas_status status = hwnas_onnx_take(&raw, "the next candidate", &onnx, n);
     if (status == HWNAS_OK)
         status = hwnas_exec_form(&graph, raw, &options->exec);
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK && find_room(inbox))
         hwnas_device_prepare(inbox->device, graph, &options->exec, goes_on, inbox);
-    else
+    if (status != HWNAS_OK)
         hwnas_error_clear();
     hwnas_graph_free(graph);
     hwnas_graph_free(raw);
@@ -199,7 +222,10 @@ static void do_ahead(hwnas_inbox *inbox, const request *r)
 static void *help(void *context)
 {
     hwnas_inbox *inbox = context;
-    sched_setaffinity(0, sizeof inbox->cores, &inbox->cores);
+    CPU_ZERO(&inbox->bound);
+    for (int i = 0; i < inbox->n_cores; i++)
+        CPU_SET((size_t)inbox->cores[i], &inbox->bound);
+    sched_setaffinity(0, sizeof inbox->bound, &inbox->bound);
     hwnas_priority_stand_by();
     pthread_mutex_lock(&inbox->lock);
     inbox->is_up = true;
@@ -225,17 +251,24 @@ static void *help(void *context)
     return NULL;
 }
 
+static bool is_among(const int *numbers, int n, int number)
+{
+    for (int i = 0; i < n; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
 void hwnas_inbox_help(hwnas_inbox *inbox, hwnas_device *device, const int *cores, int n,
                       const int *taken, int n_taken)
 {
-    CPU_ZERO(&inbox->cores);
-    for (int i = 0; i < n; i++)
-        if (cores[i] >= 0 && cores[i] < CPU_SETSIZE)
-            CPU_SET((size_t)cores[i], &inbox->cores);
-    for (int i = 0; i < n_taken; i++)
-        if (taken[i] >= 0 && taken[i] < CPU_SETSIZE)
-            CPU_CLR((size_t)taken[i], &inbox->cores);
-    if (inbox->has_thread || !CPU_COUNT(&inbox->cores))
+    if (inbox->has_thread)
+        return;
+    inbox->n_cores = 0;
+    for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++)
+        if (cores[i] >= 0 && cores[i] < CPU_SETSIZE && !is_among(taken, n_taken, cores[i]))
+            inbox->cores[inbox->n_cores++] = cores[i];
+    if (!inbox->n_cores)
         return;
     inbox->device = device;
     inbox->is_up = inbox->is_over = inbox->is_open = false;

@@ -21,7 +21,9 @@ void hwnas_inbox_free(hwnas_inbox *inbox);
 HWNAS_CHECKED hwnas_status hwnas_inbox_read(hwnas_inbox *inbox, void *out, size_t n);
 
 /* Starts the thread, on these cores but those that are `taken`; where none is left, or there may be
- * no thread, nothing is prepared. */
+ * no thread, nothing is prepared. Of the others it leaves those alone that somebody holds or
+ * measures on (cores.h), as they come and go, from one plan to the next; while that is all of them
+ * nothing is prepared either. */
 void hwnas_inbox_help(hwnas_inbox *inbox, hwnas_device *device, const int *cores, int n,
                       const int *taken, int n_taken);
 /* Ends it, before the device is closed; waits until it is out of the device. */

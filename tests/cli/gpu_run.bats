@@ -202,6 +202,8 @@ prepare() {
     export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn FAKE_CUDNN_COMPILES=1 HWNAS_PLANS= FAKE_GPU_TRACE=$PWD/trace
     # The GPU's time is virtual, so latencies are the same whatever else this machine does.
     export FAKE_GPU_SIMULATION="is_virtual=1,values=0,kernel=100e-6"
+    # Cores that others measure on meanwhile would be left alone.
+    export HWNAS_CORE_LOCKS=-$BASHPID
 }
 
 # What the strategy proposed, and what it was told.

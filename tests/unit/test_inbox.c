@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +20,7 @@
 #include "base/mem.h"
 #include "device/device.h"
 #include "graph/op.h"
+#include "measure/cores.h"
 #include "measure/inbox.h"
 #include "measure/priority.h"
 #include "measure/wire.h"
@@ -30,11 +32,14 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t change;
     int n_begun, n_done;
-    bool stays; /* until it is told to leave */
+    bool stays;   /* until it is told to leave, */
+    bool was_let; /* or has stayed for too long */
     bool is_ordinary;
     size_t n_nodes;
     cpu_set_t cores;
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+
+enum { MOST_NAPS = 20000 }; /* then a thread that should have left is given up */
 
 static void nap(void)
 {
@@ -67,8 +72,12 @@ static void prepare(hwnas_device *device, const hwnas_graph *graph,
     seen.is_ordinary = sched_getscheduler(0) == SCHED_OTHER;
     sched_getaffinity(0, sizeof seen.cores, &seen.cores);
     note(&seen.n_begun);
-    while (seen.stays && goes_on(context))
+    int i = 0;
+    while (seen.stays && i < MOST_NAPS && goes_on(context)) {
+        i++;
         nap();
+    }
+    seen.was_let = i == MOST_NAPS;
     note(&seen.n_done);
 }
 
@@ -154,24 +163,37 @@ typedef struct fixture {
     int pipe[2];
 } fixture;
 
-/* With a thread on the last core that this process may use. */
-static fixture begin(bool with_thread)
+/* The cores that this process may use, the last first; how many. */
+static int list_cores(int *out, int most)
+{
+    cpu_set_t all;
+    int n = 0;
+    sched_getaffinity(0, sizeof all, &all);
+    for (int i = CPU_SETSIZE; i-- > 0 && n < most;)
+        if (CPU_ISSET((size_t)i, &all))
+            out[n++] = i;
+    return n;
+}
+
+/* With a thread on these cores but the one that is taken. */
+static fixture begin_on(const int *cores, int n, int taken)
 {
     fixture f;
-    cpu_set_t all;
-    int last = 0;
     assert_int_equal(pipe(f.pipe), 0);
-    sched_getaffinity(0, sizeof all, &all);
-    for (int i = 0; i < CPU_SETSIZE; i++)
-        if (CPU_ISSET((size_t)i, &all))
-            last = i;
     seen.n_begun = seen.n_done = 0;
     seen.stays = false;
     f.inbox = hwnas_inbox_new(f.pipe[0]);
     f.to = f.pipe[1];
-    const int none = -1;
-    hwnas_inbox_help(f.inbox, &device, &last, 1, with_thread ? &none : &last, 1);
+    hwnas_inbox_help(f.inbox, &device, cores, n, &taken, 1);
     return f;
+}
+
+/* With a thread on the last core that this process may use. */
+static fixture begin(bool with_thread)
+{
+    int last;
+    list_cores(&last, 1);
+    return begin_on(&last, 1, with_thread ? -1 : last);
 }
 
 /* The parent goes. */
@@ -252,6 +274,50 @@ static void who_measures_does_not_wait(void **state)
     free_request(&r);
 }
 
+/* Another search takes a core in the middle, and gives it back. */
+static void cores_of_others_are_left(void **state)
+{
+    (void)state;
+    int cores[2];
+    const int n = list_cores(cores, 2);
+    fixture f = begin_on(cores, n, -1);
+    sent r = make_request(false);
+    int first = hwnas_core_lock(cores[0]);
+    if (first < 0)
+        skip(); /* nothing can be locked here */
+    seen.stays = true;
+    if (n == 2) { /* one is free, until somebody measures there */
+        hwnas_turn turn = {0};
+        hwnas_inbox_begin(f.inbox);
+        send_request(f.to, &r);
+        wait_for(&seen.n_begun, 1);
+        assert_int_equal(CPU_COUNT(&seen.cores), 1);
+        assert_true(CPU_ISSET((size_t)cores[1], &seen.cores));
+        assert_true(hwnas_turn_take(&turn, &cores[1], 1));
+        wait_for(&seen.n_done, 1);
+        assert_false(seen.was_let);
+        hwnas_inbox_end(f.inbox);
+        expect_request(f.inbox, &r);
+        hwnas_turn_end(&turn);
+    }
+    close(first);
+    seen.n_begun = seen.n_done = 0;
+    hwnas_inbox_begin(f.inbox);
+    send_request(f.to, &r);
+    wait_for(&seen.n_begun, 1);
+    assert_int_equal(CPU_COUNT(&seen.cores), n);
+    for (int i = 0; i < n; i++)
+        assert_true((cores[i] = hwnas_core_lock(cores[i])) >= 0);
+    wait_for(&seen.n_done, 1);
+    assert_false(seen.was_let);
+    hwnas_inbox_end(f.inbox);
+    expect_request(f.inbox, &r);
+    for (int i = 0; i < n; i++)
+        close(cores[i]);
+    end(&f);
+    free_request(&r);
+}
+
 /* What is not for one measurement, is cut short, or is no network. */
 static void other_requests_wait_for_their_turn(void **state)
 {
@@ -296,10 +362,14 @@ static void other_requests_wait_for_their_turn(void **state)
 
 int main(void)
 {
+    char locks[32];
+    snprintf(locks, sizeof locks, "-%d", (int)getpid()); /* what else runs here does not count */
+    setenv("HWNAS_CORE_LOCKS", locks, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_sent_is_read_in_its_order),
         cmocka_unit_test(the_network_is_prepared_apart),
         cmocka_unit_test(who_measures_does_not_wait),
+        cmocka_unit_test(cores_of_others_are_left),
         cmocka_unit_test(other_requests_wait_for_their_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
