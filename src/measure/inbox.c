@@ -226,7 +226,7 @@ static void *help(void *context)
     for (int i = 0; i < inbox->n_cores; i++)
         CPU_SET((size_t)inbox->cores[i], &inbox->bound);
     sched_setaffinity(0, sizeof inbox->bound, &inbox->bound);
-    hwnas_priority_stand_by();
+    hwnas_priority_stand_by(inbox->cores, inbox->n_cores);
     pthread_mutex_lock(&inbox->lock);
     inbox->is_up = true;
     pthread_cond_broadcast(&inbox->change);
@@ -289,6 +289,7 @@ void hwnas_inbox_rest(hwnas_inbox *inbox)
         pthread_mutex_unlock(&inbox->lock);
         eventfd_write(inbox->wake, 1);
         pthread_join(inbox->thread, NULL);
+        hwnas_priority_nobody_stands_by();
         inbox->has_thread = false;
     }
     if (inbox->wake >= 0)

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE 1 /* SCHED_RESET_ON_FORK */
+#define _GNU_SOURCE 1 /* SCHED_RESET_ON_FORK, CPU_AND() */
 #include "measure/priority.h"
 
 #include <dirent.h>
@@ -23,6 +23,7 @@ static struct {
 } state;
 
 static int bystander; /* a thread; 0: none */
+static cpu_set_t bystander_cores;
 
 static const char *const names[] = {
     [HWNAS_PRIORITY_AUTO] = "auto",
@@ -164,15 +165,38 @@ hwnas_status hwnas_priority_check(void)
     return HWNAS_OK;
 }
 
-void hwnas_priority_stand_by(void)
+void hwnas_priority_stand_by(const int *cores, int n)
 {
     set_policy(0, SCHED_OTHER, 0);
+    CPU_ZERO(&bystander_cores);
+    for (int i = 0; i < n; i++)
+        if (cores[i] >= 0 && cores[i] < CPU_SETSIZE)
+            CPU_SET((size_t)cores[i], &bystander_cores);
     __atomic_store_n(&bystander, (int)gettid(), __ATOMIC_RELEASE);
 }
 
+void hwnas_priority_nobody_stands_by(void)
+{
+    __atomic_store_n(&bystander, 0, __ATOMIC_RELEASE);
+}
+
+bool hwnas_priority_has_bystander(void)
+{
+    return __atomic_load_n(&bystander, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* The first thread may have gone to one of those cores, where nobody else was. */
 bool hwnas_priority_stands_by(int thread)
 {
-    return thread == __atomic_load_n(&bystander, __ATOMIC_ACQUIRE);
+    cpu_set_t its, both;
+    if (!hwnas_priority_has_bystander() || thread == (int)getpid())
+        return false;
+    if (thread == __atomic_load_n(&bystander, __ATOMIC_ACQUIRE))
+        return true;
+    if (sched_getaffinity(thread, sizeof its, &its))
+        return false;
+    CPU_AND(&both, &its, &bystander_cores);
+    return CPU_EQUAL(&both, &its);
 }
 
 /* ---- For a while ---- */

@@ -27,10 +27,15 @@ void hwnas_priority_lower(void);
 /* It was raised, and the time that it was raised for is not over. */
 bool hwnas_priority_is_raised(void);
 
-/* The calling thread is no part of what is measured: it is ordinary, and stays so, and nobody
- * watches it. There is one at most. */
-void hwnas_priority_stand_by(void);
+/* The calling thread, and those that it starts, are no part of what is measured: it is ordinary,
+ * and they are and stay so, and nobody watches them. `cores`: all that it will ever be bound to,
+ * none of which is computed on; by these the threads that it starts are known. One at a time. */
+void hwnas_priority_stand_by(const int *cores, int n);
+/* It has ended. */
+void hwnas_priority_nobody_stands_by(void);
 bool hwnas_priority_stands_by(int thread);
+/* Whether any thread does. */
+bool hwnas_priority_has_bystander(void);
 
 /* What a thread had before it was ordinary for a while. */
 typedef struct hwnas_kept_priority {

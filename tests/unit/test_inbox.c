@@ -1,7 +1,7 @@
 /* test_inbox.c: what the parent sends is read in its order, ahead of its turn or not, and a device
  * prepares the next network on other cores meanwhile. Built with ThreadSanitizer where there is
  * one. */
-#define _GNU_SOURCE 1 /* sched_getaffinity() */
+#define _GNU_SOURCE 1 /* sched_getaffinity(), RUSAGE_THREAD, gettid() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "graph/op.h"
 #include "measure/cores.h"
 #include "measure/inbox.h"
+#include "measure/machine.h"
 #include "measure/priority.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
@@ -35,6 +37,7 @@ static struct {
     bool stays;   /* until it is told to leave, */
     bool was_let; /* or has stayed for too long */
     bool is_ordinary;
+    void (*works)(void); /* what else it does */
     size_t n_nodes;
     cpu_set_t cores;
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
@@ -72,6 +75,8 @@ static void prepare(hwnas_device *device, const hwnas_graph *graph,
     seen.is_ordinary = sched_getscheduler(0) == SCHED_OTHER;
     sched_getaffinity(0, sizeof seen.cores, &seen.cores);
     note(&seen.n_begun);
+    if (seen.works)
+        seen.works();
     int i = 0;
     while (seen.stays && i < MOST_NAPS && goes_on(context)) {
         i++;
@@ -182,6 +187,7 @@ static fixture begin_on(const int *cores, int n, int taken)
     assert_int_equal(pipe(f.pipe), 0);
     seen.n_begun = seen.n_done = 0;
     seen.stays = false;
+    seen.works = NULL;
     f.inbox = hwnas_inbox_new(f.pipe[0]);
     f.to = f.pipe[1];
     hwnas_inbox_help(f.inbox, &device, cores, n, &taken, 1);
@@ -318,6 +324,114 @@ static void cores_of_others_are_left(void **state)
     free_request(&r);
 }
 
+/* ---- What the thread does is no disturbance ---- */
+
+static struct {
+    pthread_t thread;
+    int id;
+    pthread_barrier_t up, over;
+} child;
+
+static unsigned long switches(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return (unsigned long)usage.ru_nivcsw;
+}
+
+static bool is_alone;
+
+static void *yield_on(void *nothing)
+{
+    while (!__atomic_load_n(&is_alone, __ATOMIC_ACQUIRE))
+        sched_yield();
+    return nothing;
+}
+
+/* Another thread on the same core wants it, too. */
+static void give_up_the_core(void)
+{
+    enum { ENOUGH = 10 };
+    cpu_set_t before, one;
+    pthread_t other;
+    const unsigned long start = switches();
+    sched_getaffinity(0, sizeof before, &before);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    is_alone = false;
+    if (pthread_create(&other, NULL, yield_on, NULL))
+        abort();
+    while (switches() < start + ENOUGH)
+        sched_yield();
+    __atomic_store_n(&is_alone, true, __ATOMIC_RELEASE);
+    pthread_join(other, NULL);
+    sched_setaffinity(0, sizeof before, &before);
+}
+
+static void its_switches_are_not_the_networks(void **state)
+{
+    (void)state;
+    fixture f = begin(true);
+    sent r = make_request(false);
+    hwnas_machine *machine = hwnas_machine_open();
+    seen.works = give_up_the_core;
+    hwnas_inbox_begin(f.inbox);
+    send_request(f.to, &r);
+    wait_for(&seen.n_done, 1);
+    const unsigned long least = switches(), told = machine->preemptions(machine);
+    assert_in_range(told, least, switches());
+    hwnas_inbox_end(f.inbox);
+    expect_request(f.inbox, &r);
+    hwnas_machine_close(machine);
+    end(&f);
+    free_request(&r);
+}
+
+static void *stay(void *nothing)
+{
+    child.id = (int)gettid();
+    pthread_barrier_wait(&child.up);
+    pthread_barrier_wait(&child.over);
+    return nothing;
+}
+
+/* As a library does, which keeps it. */
+static void start_thread(void)
+{
+    if (pthread_create(&child.thread, NULL, stay, NULL))
+        abort();
+    pthread_barrier_wait(&child.up);
+}
+
+static void threads_that_it_starts_stand_by_too(void **state)
+{
+    (void)state;
+    fixture f = begin(true);
+    sent r = make_request(false);
+    pthread_barrier_init(&child.up, NULL, 2);
+    pthread_barrier_init(&child.over, NULL, 2);
+    seen.works = start_thread;
+    hwnas_inbox_begin(f.inbox);
+    send_request(f.to, &r);
+    wait_for(&seen.n_done, 1);
+    assert_true(hwnas_priority_stands_by(child.id));
+    assert_false(hwnas_priority_stands_by((int)gettid()));
+    if (hwnas_priority_raise(10) == HWNAS_OK) { /* where it may be */
+        assert_int_equal(sched_getscheduler(child.id), SCHED_OTHER);
+        hwnas_priority_lower();
+    }
+    pthread_barrier_wait(&child.over);
+    pthread_join(child.thread, NULL);
+    hwnas_inbox_end(f.inbox);
+    expect_request(f.inbox, &r);
+    end(&f);
+    assert_false(hwnas_priority_has_bystander());
+    pthread_barrier_destroy(&child.up);
+    pthread_barrier_destroy(&child.over);
+    free_request(&r);
+}
+
 /* What is not for one measurement, is cut short, or is no network. */
 static void other_requests_wait_for_their_turn(void **state)
 {
@@ -370,6 +484,8 @@ int main(void)
         cmocka_unit_test(the_network_is_prepared_apart),
         cmocka_unit_test(who_measures_does_not_wait),
         cmocka_unit_test(cores_of_others_are_left),
+        cmocka_unit_test(its_switches_are_not_the_networks),
+        cmocka_unit_test(threads_that_it_starts_stand_by_too),
         cmocka_unit_test(other_requests_wait_for_their_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
