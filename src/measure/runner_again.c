@@ -37,11 +37,13 @@ static bool give_up(hwnas_status *status, hwnas_status failure, const char *why)
 bool hwnas_runner_tries_again(hwnas_status *status, hwnas_losses *losses, hwnas_runner *r,
                               const hwnas_measure_options *o)
 {
-    const bool may_return = r->may_return, was_starting = r->is_starting;
-    r->may_return = false;
+    const bool in_doubt = r->is_in_doubt, may_return = r->may_return || in_doubt;
+    const bool was_starting = r->is_starting;
+    r->may_return = r->is_in_doubt = false;
     if (*status == HWNAS_OK || !may_return || (o->stop && *o->stop))
         return false;
-    if (r->may_be_left) { /* after silence another board tells whether it is the network's */
+    if (r->may_be_left &&
+        !in_doubt) { /* after silence another board tells whether it is the network's */
         r->is_lost = true;
         return false;
     }

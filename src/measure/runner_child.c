@@ -270,7 +270,6 @@ hwnas_status hwnas_runner_classify_exit(hwnas_runner *r)
     char tail[sizeof r->tail + 1];
     bool was_alive;
     close_fd(&r->fd);
-    r->has_died = true;
     int wait_status = reap(r, &was_alive);
     memcpy(tail, r->tail, r->n_tail);
     tail[r->n_tail] = '\0';

@@ -52,16 +52,15 @@ static hwnas_status rename_failure(hwnas_status as)
     return hwnas_fail(as, NULL, "%s", message);
 }
 
-/* The runner died while it measured one network and did something for the next: it was either. So
- * the first is measured again by itself, and what is its fault will be seen. */
-static bool is_in_doubt(hwnas_runner *r)
+/* It failed while the runner did something for the next network, too: it was either. So the first
+ * is measured again by itself, in another runner, and what is its fault will be seen. What a device
+ * does not support is no harm that was done. */
+static bool is_in_doubt(hwnas_runner *r, hwnas_status status)
 {
-    const bool has_died = r->has_died;
-    r->has_died = false;
-    if (!has_died || r->is_alone || !r->prepares || !hwnas_orders_are_ahead(r))
+    if (status == HWNAS_OK || status == HWNAS_E_UNSUPPORTED || status == HWNAS_E_INTERRUPTED ||
+        r->is_alone || !r->prepares || !hwnas_orders_are_ahead(r))
         return false;
-    r->is_alone = true;
-    return true;
+    return r->is_alone = r->is_in_doubt = true;
 }
 
 /* The answer of an order that comes before the one that is asked for: it is kept for its turn. Its
@@ -80,9 +79,9 @@ static hwnas_status hear_earlier(hwnas_runner *r, hwnas_order *first,
     if (status == HWNAS_E_INTERRUPTED)
         return status;
     /* Whether the link is stuck or the network, the second time tells. */
+    const bool was_silent = status == HWNAS_E_TIMEOUT && hwnas_order_note_silence(first);
     const bool is_its_own =
-        !is_in_doubt(r) &&
-        (status == HWNAS_E_TIMEOUT ? hwnas_order_note_silence(first) : !r->may_return);
+        !is_in_doubt(r, status) && (status == HWNAS_E_TIMEOUT ? was_silent : !r->may_return);
     if (is_its_own) /* an answer is, too */
         hwnas_order_keep(first, r, status, answer);
     if (is_its_own && !hwnas_order_is_wanted(first))
@@ -164,9 +163,8 @@ hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times
     hwnas_status status;
     hwnas_losses losses = {0};
     do {
-        runner->has_died = false;
         status = measure_once(out, steps, runner, graph, options);
-        runner->may_return |= is_in_doubt(runner);
+        (void)is_in_doubt(runner, status);
     } while (hwnas_runner_tries_again(&status, &losses, runner, options));
     runner->is_alone = false;
     hwnas_orders_remove(runner, hwnas_orders_find(runner, graph, options->exec.precision));

@@ -30,8 +30,8 @@ struct hwnas_runner {
     hwnas_streamed samples; /* of that request */
     bool is_starting;       /* it has not been opened yet */
     bool prepares;          /* a quick device: it does something for what is sent ahead */
-    bool has_died;          /* the child, while it was asked for something */
     bool is_alone;          /* nothing is sent ahead, until the first order is answered */
+    bool is_in_doubt;       /* what failed is measured again so: it may have been what was ahead */
     bool may_return;        /* what failed was the link, and it is worth trying again */
     double lost_since;      /* hwnas_now() when it could not be reached first; 0: it can */
     double nap;             /* before the next attempt */

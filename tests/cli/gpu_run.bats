@@ -249,6 +249,14 @@ END
     is out "(d['finished'], d['failed']) == (14, 0)"
 }
 
+@test "a network that fails because of what is made ahead meanwhile is measured alone" {
+    prepare
+    # It runs on until a plan has been made, which the GPU does not survive: the network itself ends with an error.
+    FAKE_CUDNN_FAULT=harm FAKE_GPU_HOLDS=1 FAKE_GPU_HELD=$PWD/held ends 0 search job.yaml --strategy random --json
+    is out "(d['finished'], d['failed']) == (14, 0)"
+    grep -q ahead trace
+}
+
 @test "a plan that kills the runner, made ahead, costs its own trial alone" {
     prepare
     FAKE_CUDNN_FAULT=five ends 0 search job.yaml --strategy random --json

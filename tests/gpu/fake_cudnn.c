@@ -185,7 +185,7 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
 /* FAKE_CUDNN_FAULT: "run" plans with a convolution are made, and fail when they are run; "bf16" no
  * engine takes such values; "five" to make a plan with a window of five columns kills the process;
  * "ahead" any that is made by another thread than that which runs networks does; "full" those are
- * refused. */
+ * refused; "harm" the GPU is lost by them. */
 static bool has_fault(const char *name)
 {
     const char *text = getenv("FAKE_CUDNN_FAULT");
@@ -304,6 +304,7 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
         if ((has_fault("full") && is_ahead) || !compile_plan(d))
             return CUDNN_STATUS_NOT_SUPPORTED;
         fake_note_plan(is_ahead);
+        fake.is_lost |= has_fault("harm") && is_ahead;
     }
     d->is_final = true;
     return CUDNN_STATUS_SUCCESS;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fake_clock.h"
 #include "fake_gpu.h"
@@ -158,11 +159,9 @@ CUresult fake_enqueue(fake_call *call)
 
 static int n_ahead;
 
-/* FAKE_GPU_TRACE names a file that gets a line for each plan that is made, "plan" or "ahead", and
- * "network" when one has been recorded. */
-static void trace(const char *line)
+static void add_line(const char *variable, const char *line)
 {
-    const char *name = getenv("FAKE_GPU_TRACE");
+    const char *name = getenv(variable);
     FILE *file = name ? fopen(name, "a") : NULL;
     if (!file)
         return;
@@ -170,20 +169,31 @@ static void trace(const char *line)
     fclose(file);
 }
 
+/* FAKE_GPU_TRACE names a file that gets a line for each plan that is made, "plan" or "ahead", and
+ * "network" when one has been recorded. */
+static void trace(const char *line)
+{
+    add_line("FAKE_GPU_TRACE", line);
+}
+
 void fake_note_plan(bool is_ahead)
 {
     trace(is_ahead ? "ahead" : "plan");
+    if (is_ahead)
+        add_line("FAKE_GPU_HELD", "held");
     __atomic_add_fetch(&n_ahead, is_ahead, __ATOMIC_RELEASE);
 }
 
 /* FAKE_GPU_HOLDS=N: the first network that is timed is not done before N plans were made ahead; the
- * GPU is lost where that never comes. */
+ * GPU is lost where that never comes. So it is in each process; with FAKE_GPU_HELD, a file that the
+ * first plan makes which is made ahead, in none that begins later. */
 enum { MOST_MILLISECONDS = 60000 };
 
 static void hold_on(void)
 {
     static bool is_over;
-    const char *text = getenv("FAKE_GPU_HOLDS");
+    const char *text = getenv("FAKE_GPU_HOLDS"), *held = getenv("FAKE_GPU_HELD");
+    is_over |= held && !access(held, F_OK);
     for (int i = 0; text && !is_over && __atomic_load_n(&n_ahead, __ATOMIC_ACQUIRE) < atoi(text);
          i++) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
