@@ -31,6 +31,10 @@ hwnas_status hwnas_devices_survey(hwnas_report **out, const hwnas_survey_options
     if (options.device) {
         TRY(hwnas_device_survey_one(&survey, options.device, options.refresh, &measuring));
         hwnas_survey_add(&told, &survey);
+        if (hwnas_device_is_elsewhere(options.device))
+            hwnas_survey_add_its_priority(&told, &survey);
+        else
+            hwnas_survey_add_priority(&told);
         *out = hwnas_report_of(&told);
         return HWNAS_OK;
     }

@@ -75,12 +75,14 @@ static size_t kind_length(const hwnas_runner *r)
     return strlen(r->hello.info.name) - strlen(r->hello.machine);
 }
 
+/* What their users allow them may differ. */
 static bool are_of_one_kind(const hwnas_runner *a, const hwnas_runner *b)
 {
     const hwnas_device_info *x = &a->hello.info, *y = &b->hello.info;
+    const int differ = a->hello.abilities ^ b->hello.abilities;
     return kind_length(a) == kind_length(b) && !strncmp(x->name, y->name, kind_length(a)) &&
            !strcmp(x->library, y->library) && !strcmp(x->isa, y->isa) && x->threads == y->threads &&
-           x->native == y->native && a->hello.abilities == b->hello.abilities;
+           x->native == y->native && !(differ & ~(1 << HWNAS_CAN_REALTIME));
 }
 
 static hwnas_status check_pair(const hwnas_runner *a, const hwnas_runner *b)

@@ -98,6 +98,9 @@ HWNAS_CHECKED hwnas_status hwnas_runner_write(void **onnx, size_t *length,
 bool hwnas_runner_is_far(const hwnas_runner *runner);
 /* Whether networks can take turns there; a runner that has not been started yet cannot. */
 bool hwnas_runner_can_race(const hwnas_runner *runner);
+/* Whether it measures with real-time priority, as it said when it was opened; false: it is not
+ * hwnas, and does not tell. */
+bool hwnas_runner_tells_realtime(bool *out, const hwnas_runner *runner);
 /* The status of an answer that is none; `what` the runner wrote, for who wrote the runner. */
 HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(const hwnas_runner *runner,
                                                        const char *what);

@@ -28,6 +28,14 @@ bool hwnas_runner_can_race(const hwnas_runner *runner)
     return runner->hello.abilities & 1 << HWNAS_CAN_RACE;
 }
 
+bool hwnas_runner_tells_realtime(bool *out, const hwnas_runner *runner)
+{
+    if (!*runner->hello.version)
+        return false;
+    *out = runner->hello.abilities & 1 << HWNAS_CAN_REALTIME;
+    return true;
+}
+
 /* Times of steps; none where the runner does not tell, or was not asked. */
 static hwnas_status take_steps(hwnas_step_times *out, const hwnas_runner *runner,
                                const hwnas_graph *graph, const json_t *list, bool is_asked,

@@ -13,13 +13,12 @@
 
 #include "base/c_locale.h"
 #include "base/clock.h"
-#include "base/host.h"
 #include "measure/child.h"
-#include "measure/energy.h"
 #include "measure/cores.h"
 #include "measure/core_choice.h"
 #include "measure/race.h"
 #include "measure/far.h"
+#include "measure/hello.h"
 #include "measure/inbox.h"
 #include "measure/peak.h"
 #include "measure/runner.h"
@@ -373,29 +372,6 @@ static int read_cores(int out[HWNAS_MAX_CORES], const json_t *cores)
     return n < HWNAS_MAX_CORES ? n : HWNAS_MAX_CORES;
 }
 
-static void describe(hwnas_hello *out, const hwnas_device *device)
-{
-    hwnas_energy *energy = hwnas_energy_open(hwnas_energy_root());
-    *out = (hwnas_hello){.protocol = HWNAS_PROTOCOL, .abilities = (1 << HWNAS_N_ABILITIES) - 1};
-    snprintf(out->version, sizeof out->version, "%s", hwnas_version());
-    hwnas_host_id(out->machine);
-    device->ops->describe(device, &out->info);
-    out->info.has_energy |= energy != NULL && !device->ops->joules;
-    hwnas_energy_close(energy);
-}
-
-static hwnas_status check_protocol(const json_t *request)
-{
-    const json_t *protocol = json_object_get(request, "protocol");
-    if (!protocol || json_integer_value(protocol) == HWNAS_PROTOCOL)
-        return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                 "the runner is hwnas %s and speaks version %d of the protocol, "
-                                 "and the search speaks another",
-                                 hwnas_version(), HWNAS_PROTOCOL),
-                      "install the same version on both sides");
-}
-
 static void get_help(const session *s, const char *spelling, const json_t *request)
 {
     int ours[HWNAS_MAX_CORES], all[HWNAS_MAX_CORES];
@@ -413,7 +389,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
     if (!hwnas_wire_read_int(&options.threads, json_object_get(request, "threads")))
         return answer(s, hwnas_fail(HWNAS_E_INPUT, NULL, "the request lacks a number of threads"),
                       "info", NULL);
-    if (check_protocol(request) != HWNAS_OK)
+    if (hwnas_hello_check(request) != HWNAS_OK)
         return answer(s, HWNAS_E_UNSUPPORTED, "info", NULL);
     hwnas_child_pin(json_object_get(request, "cores"));
     int cores[HWNAS_MAX_CORES];
@@ -425,7 +401,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
     s->device = NULL;
     hwnas_status status = hwnas_device_open(&s->device, spelling ? spelling : "", &options);
     if (status == HWNAS_OK) {
-        describe(&hello, s->device);
+        hwnas_hello_make(&hello, s->device);
         if (s->device->ops->listen)
             s->device->ops->listen(s->device, say, s);
         get_help(s, spelling ? spelling : "", request);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "measure/runner.h"
 #include "measure/runner_link.h"
 
 static void note_trouble(hwnas_device_survey *f)
@@ -121,6 +122,8 @@ hwnas_status hwnas_device_survey_one(hwnas_device_survey *f, const char *spellin
         return HWNAS_OK;
     TRY(hwnas_runner_open(&runner, spelling, 0));
     const hwnas_status status = hwnas_runner_describe(&f->info, runner);
+    if (status == HWNAS_OK)
+        f->tells_realtime = hwnas_runner_tells_realtime(&f->is_realtime, runner);
     hwnas_runner_close(runner);
     TRY(status);
     return find_rooflines(f, refresh, options);

@@ -111,9 +111,10 @@ static const char *name_of_stop(int value)
 static const char *name_of_ability(int value)
 {
     static const char *const names[HWNAS_N_ABILITIES] = {
-        [HWNAS_CAN_SEEDS] = "seeds",   [HWNAS_CAN_STEPS] = "steps",   [HWNAS_CAN_RACE] = "race",
-        [HWNAS_CAN_COPIES] = "copies", [HWNAS_CAN_VERIFY] = "verify", [HWNAS_CAN_AHEAD] = "ahead",
-        [HWNAS_CAN_TRAIN] = "train",
+        [HWNAS_CAN_SEEDS] = "seeds",   [HWNAS_CAN_STEPS] = "steps",
+        [HWNAS_CAN_RACE] = "race",     [HWNAS_CAN_COPIES] = "copies",
+        [HWNAS_CAN_VERIFY] = "verify", [HWNAS_CAN_AHEAD] = "ahead",
+        [HWNAS_CAN_TRAIN] = "train",   [HWNAS_CAN_REALTIME] = "realtime",
     };
     return names[value];
 }

@@ -39,13 +39,14 @@ typedef struct hwnas_wire_frame {
 
 /* What not every runner can, a set of bits 1 << ability. */
 typedef enum hwnas_ability {
-    HWNAS_CAN_SEEDS,  /* draws weights from seeds (onnx.h), so that they need not travel */
-    HWNAS_CAN_STEPS,  /* times the steps of a network */
-    HWNAS_CAN_RACE,   /* lets networks take turns */
-    HWNAS_CAN_COPIES, /* runs one of several copies at the word GO */
-    HWNAS_CAN_VERIFY, /* compares outputs with the reference */
-    HWNAS_CAN_AHEAD,  /* takes the next request while it serves one */
-    HWNAS_CAN_TRAIN,  /* measures training steps */
+    HWNAS_CAN_SEEDS,    /* draws weights from seeds (onnx.h), so that they need not travel */
+    HWNAS_CAN_STEPS,    /* times the steps of a network */
+    HWNAS_CAN_RACE,     /* lets networks take turns */
+    HWNAS_CAN_COPIES,   /* runs one of several copies at the word GO */
+    HWNAS_CAN_VERIFY,   /* compares outputs with the reference */
+    HWNAS_CAN_AHEAD,    /* takes the next request while it serves one */
+    HWNAS_CAN_TRAIN,    /* measures training steps */
+    HWNAS_CAN_REALTIME, /* measures with real-time priority, which nobody disturbs */
     HWNAS_N_ABILITIES
 } hwnas_ability;
 

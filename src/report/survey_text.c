@@ -92,19 +92,29 @@ void hwnas_survey_add(hwnas_rendering *out, const hwnas_device_survey *survey)
     json_array_append_new(json_object_get(out->json, "devices"), to_json(survey));
 }
 
-void hwnas_survey_add_priority(hwnas_rendering *out)
+static void add_priority(hwnas_rendering *out, bool is_allowed, const char *why, const char *hint)
 {
-    const bool is_allowed = hwnas_priority_check() == HWNAS_OK;
-    const hwnas_error *error = hwnas_last_error();
-    json_t *priority =
-        json_pack("{s:b, s:s?, s:s?}", "realtime", is_allowed, "message",
-                  is_allowed ? NULL : error->message, "hint", is_allowed ? NULL : error->hint);
+    json_t *priority = json_pack("{s:b, s:s?, s:s?}", "realtime", is_allowed, "message",
+                                 is_allowed ? NULL : why, "hint", is_allowed ? NULL : hint);
     if (is_allowed)
         hwnas_str_add(&out->text,
                       "priority real-time: other programs do not disturb a measurement\n");
     else
-        hwnas_str_addf(&out->text, "priority normal: %s\n         to allow it: %s\n",
-                       error->message, error->hint);
-    hwnas_error_clear();
+        hwnas_str_addf(&out->text, "priority normal: %s\n         to allow it: %s\n", why, hint);
     json_object_set_new(out->json, "priority", priority);
+}
+
+void hwnas_survey_add_priority(hwnas_rendering *out)
+{
+    const bool is_allowed = hwnas_priority_check() == HWNAS_OK;
+    const hwnas_error *error = hwnas_last_error();
+    add_priority(out, is_allowed, error->message, error->hint);
+    hwnas_error_clear();
+}
+
+void hwnas_survey_add_its_priority(hwnas_rendering *out, const hwnas_device_survey *survey)
+{
+    if (survey->tells_realtime)
+        add_priority(out, survey->is_realtime, "the kernel there refuses real-time priority",
+                     "sudo setcap cap_sys_nice+ep HWNAS, there, for the program that answers");
 }

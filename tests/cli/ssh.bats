@@ -366,9 +366,26 @@ END
     is out "len(d['devices']) == 1 and d['devices'][0]['name'] == 'ssh:board' and d['devices'][0]['works']"
     is out "', over ssh, machine ' in d['devices'][0]['description'] and 'oneDNN' in d['devices'][0]['library']"
     is out "'f32' in d['devices'][0]['native'] + d['devices'][0]['emulated']"
+    "$HWNAS" devices null --json >here
+    is out "d['priority']['realtime'] == $(json here "d['priority']['realtime']")"
     on "$HWNAS" ends 0 profile mnist_mlp --device ssh:board --threads 1 --seconds 0.05 --json
     is out "d['rows'][0]['p50_seconds'] > 0 and d['rows'][0]['device'] == 'ssh:board'"
     is out "'over ssh' in d['devices'][0]['name']"
+}
+
+@test "devices: whether the other machine measures with real-time priority" {
+    [ "$(id -u)" = 0 ] || skip "only root can take the right away"
+    printf '#!/bin/sh\nexec setpriv --bounding-set=-sys_nice prlimit --rtprio=0 %s "$@"\n' "'$HWNAS'" >refused
+    chmod +x refused
+    on "$PWD/refused" ends 0 devices ssh:board --json
+    is out "not d['priority']['realtime'] and 'there' in d['priority']['message'] and 'setcap' in d['priority']['hint']"
+    on "$PWD/refused" ends 0 devices ssh:board
+    says out "priority normal: the kernel there refuses real-time priority"
+    # Boards of which one lacks it are of one kind all the same.
+    printf '#!/bin/sh\n[ "$STILL_MACHINE" = twin ] || exec %s "$@"\nexec setpriv --bounding-set=-sys_nice prlimit --rtprio=0 %s "$@"\n' \
+        "'$STILL'" "'$STILL'" >one
+    chmod +x one
+    on "$PWD/one" ends 0 "${SEARCH[@]}" --device ssh:twin+third/null --trials 8 --study s.db
 }
 
 @test "links that are cut at any moment: no trial lost or doubled, the same front" {
