@@ -10,7 +10,6 @@
 #include "report/indicators_text.h"
 #include "report/other_limits_text.h"
 #include "report/verified_text.h"
-#include "study/verified.h"
 #include "study/settings.h"
 
 static const char *job_text(const hwnas_summary *s, const char *key)
@@ -406,39 +405,21 @@ json_t *hwnas_trial_json(const hwnas_trial *trial, const hwnas_job *job)
     return json;
 }
 
-static json_t *failures_json(const hwnas_summary *s)
+/* Of a front; -1: null. */
+static json_t *chosen_json(const hwnas_summary *s, long which)
 {
-    json_t *failures = json_array();
-    for (size_t i = 0; i < s->n_trials; i++) {
-        const hwnas_trial *trial = &s->trials[i];
-        const char *on = NULL, *wrong = hwnas_verified_wrong(&on, s->verified, trial->number);
-        if (!trial->is_finished || (trial->status == HWNAS_OK && !wrong))
-            continue;
-        const bool is_partial = trial->status == HWNAS_OK;
-        json_array_append_new(
-            failures,
-            json_pack("{s:I, s:s, s:s, s:s, s:s*}", "trial", (json_int_t)trial->number, "arch",
-                      trial->code, "status",
-                      hwnas_status_name(is_partial ? HWNAS_E_WRONG_RESULT : trial->status),
-                      "message",
-                      is_partial       ? wrong
-                      : trial->message ? trial->message
-                                       : "",
-                      "device", is_partial ? on : NULL));
-    }
-    return failures;
-}
-
-static json_t *index_json(const hwnas_summary *s, long which)
-{
-    return which >= 0 ? hwnas_trial_json(&s->trials[which], &s->job) : json_null();
+    if (which < 0)
+        return json_null();
+    json_t *json = hwnas_trial_json(&s->trials[which], &s->job);
+    json_object_set_new(json, "expected", hwnas_expected_json(&s->trials[which], &s->job.goals));
+    return json;
 }
 
 static json_t *list_json(const hwnas_summary *s, const hwnas_summary_front *front)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < front->n; i++)
-        json_array_append_new(list, hwnas_trial_json(&s->trials[front->trials[i]], &s->job));
+        json_array_append_new(list, chosen_json(s, (long)front->trials[i]));
     return list;
 }
 
@@ -449,7 +430,7 @@ static json_t *fronts_json(const hwnas_summary *s)
     for (int f = 0; f < s->n_fronts && s->job.goals.is_front_per_device; f++)
         json_object_set_new(fronts, s->job.goals.devices.rows[s->fronts[f].device].name,
                             json_pack("{s:o, s:o, s:o}", "front", list_json(s, &s->fronts[f]),
-                                      "winner", index_json(s, s->fronts[f].winner), "hypervolume",
+                                      "winner", chosen_json(s, s->fronts[f].winner), "hypervolume",
                                       hwnas_indicators_json(s, &s->fronts[f])));
     return fronts;
 }
@@ -461,18 +442,21 @@ json_t *hwnas_front_json(const hwnas_summary *s)
         s->job.goals.devices.n == 1
             ? json_object_get(s->devices, hwnas_job_row_name(&s->job.goals.devices, 0).text)
             : NULL;
-    json_t *json = json_pack(
-        "{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
-        "s:o, s:o, s:o, s:s?, s:o, s:o, s:b}",
-        "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity, "device",
-        device, "devices", s->devices, "trials", (json_int_t)s->n_trials, "finished",
-        (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed, "feasible",
-        (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated, "remeasured",
-        (json_int_t)s->n_remeasured, "estimate_error", number_json(s->estimate_error), "warm",
-        (json_int_t)s->n_warm, "front", list_json(s, &s->fronts[0]), "winner",
-        index_json(s, winner), "closest", index_json(s, winner < 0 ? s->closest : -1), "failures",
-        failures_json(s), "ended", s->ended, "wall_seconds", number_json(s->wall_seconds),
-        "run_seconds", number_json(s->run_seconds), "interrupted", s->is_interrupted);
+    json_t *json =
+        json_pack("{s:s, s:i, s:s, s:O, s:O?, s:O?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, "
+                  "s:o, s:o, s:o, s:s?, s:o, s:o, s:b}",
+                  "format", "hwnas.study", "version", 1, "study", s->study, "job", s->identity,
+                  "device", device, "devices", s->devices, "trials", (json_int_t)s->n_trials,
+                  "finished", (json_int_t)s->n_finished, "failed", (json_int_t)s->n_failed,
+                  "feasible", (json_int_t)s->n_feasible, "estimated", (json_int_t)s->n_estimated,
+                  "remeasured", (json_int_t)s->n_remeasured, "estimate_error",
+                  number_json(s->estimate_error), "warm", (json_int_t)s->n_warm, "front",
+                  list_json(s, &s->fronts[0]), "winner", chosen_json(s, winner), "closest",
+                  winner < 0 && s->closest >= 0 ? hwnas_trial_json(&s->trials[s->closest], &s->job)
+                                                : json_null(),
+                  "failures", hwnas_failures_json(s), "ended", s->ended, "wall_seconds",
+                  number_json(s->wall_seconds), "run_seconds", number_json(s->run_seconds),
+                  "interrupted", s->is_interrupted);
     json_object_set_new(json, "hypervolume", hwnas_indicators_json(s, &s->fronts[0]));
     json_object_set_new(json, "failed_by", hwnas_failure_counts_json(s));
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));

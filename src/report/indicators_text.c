@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "report/front.h"
+#include "study/verified.h"
+#include "trial/chosen.h"
 
 /* ---- A front ---- */
 
@@ -27,9 +29,49 @@ static void add_hypervolume(hwnas_str *out, const hwnas_indicators *of)
     hwnas_str_add(out, "\n");
 }
 
+/* By how much a front's predictions are too good in the mean, where they were chosen among several.
+ */
+static void add_expected(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
+{
+    const hwnas_indicators *of = &front->indicators;
+    for (int k = 0; k < of->n_objectives && s->n_feasible > 1; k++) {
+        double excess = 0;
+        size_t n = 0;
+        for (size_t i = 0; i < front->n; i++) {
+            const hwnas_value_row *v =
+                hwnas_trial_value(&s->trials[front->trials[i]], of->goals[k]->name);
+            const double expected = v ? hwnas_value_when_chosen(v, of->goals[k]->metric) : NAN;
+            if (isnan(expected))
+                continue;
+            excess += fabs(v->value - expected);
+            n++;
+        }
+        if (!n)
+            continue;
+        hwnas_str_add(out, "expected    of the front on average ");
+        add_value(out, of->goals[k], excess / (double)n);
+        hwnas_str_addf(out, " %s than predicted: what is chosen is predicted too well\n",
+                       of->goals[k]->metric->is_maximised ? "less" : "more");
+    }
+}
+
+json_t *hwnas_expected_json(const hwnas_trial *trial, const hwnas_goals *goals)
+{
+    json_t *expected = json_object();
+    for (int i = 0; i < goals->n_objectives; i++) {
+        const hwnas_goal *goal = &goals->objectives[i];
+        const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+        const double value = v ? hwnas_value_when_chosen(v, goal->metric) : NAN;
+        if (!isnan(value))
+            json_object_set_new(expected, goal->name, json_real(value / goal->metric->scale));
+    }
+    return expected;
+}
+
 void hwnas_indicators_text(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
 {
     const hwnas_indicators *of = &front->indicators;
+    add_expected(out, s, front);
     if (of->n_objectives > 1 && isfinite(of->share))
         add_hypervolume(out, of);
     if (of->knee < 0)
@@ -106,4 +148,27 @@ json_t *hwnas_failure_counts_json(const hwnas_summary *s)
             json_object_set_new(counts, hwnas_status_name((hwnas_status)i),
                                 json_integer((json_int_t)n[i]));
     return counts;
+}
+
+json_t *hwnas_failures_json(const hwnas_summary *s)
+{
+    json_t *failures = json_array();
+    for (size_t i = 0; i < s->n_trials; i++) {
+        const hwnas_trial *trial = &s->trials[i];
+        const char *on = NULL, *wrong = hwnas_verified_wrong(&on, s->verified, trial->number);
+        if (!trial->is_finished || (trial->status == HWNAS_OK && !wrong))
+            continue;
+        const bool is_partial = trial->status == HWNAS_OK;
+        json_array_append_new(
+            failures,
+            json_pack("{s:I, s:s, s:s, s:s, s:s*}", "trial", (json_int_t)trial->number, "arch",
+                      trial->code, "status",
+                      hwnas_status_name(is_partial ? HWNAS_E_WRONG_RESULT : trial->status),
+                      "message",
+                      is_partial       ? wrong
+                      : trial->message ? trial->message
+                                       : "",
+                      "device", is_partial ? on : NULL));
+    }
+    return failures;
 }

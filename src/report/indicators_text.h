@@ -12,8 +12,14 @@ void hwnas_indicators_text(hwnas_str *out, const hwnas_summary *s,
  * "knee": number of a trial or null}; null: the front is empty. A new reference. */
 json_t *hwnas_indicators_json(const hwnas_summary *s, const hwnas_summary_front *front);
 
+/* Of a trial on a front, {name: value} of the objectives that were predicted: what is to be
+ * expected of it after the choice, in the unit of the value. A new reference. */
+json_t *hwnas_expected_json(const hwnas_trial *trial, const hwnas_goals *goals);
+
 /* " (3 timeout, 1 crashed)", the most frequent first; nothing where none failed. */
 void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s);
+/* Those that failed, and those of the front whose result is wrong. A new reference. */
+json_t *hwnas_failures_json(const hwnas_summary *s);
 /* How many failed, by the name of the status. A new reference. */
 json_t *hwnas_failure_counts_json(const hwnas_summary *s);
 

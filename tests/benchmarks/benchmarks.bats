@@ -56,6 +56,7 @@ needs_ort_headers() {
 @test "extrapolation" {
     measures "$here/extrapolation" --quick --only gpt_m --size 100 --out "$BATS_TEST_TMPDIR/extrapolation.csv"
 }
+@test "optimism" { measures "$here/optimism" --quick --work "$BATS_TEST_TMPDIR/optimism"; }
 @test "proxies" { measures "$here/proxies" --quick; }
 @test "suggest" { measures "$here/suggest" --quick; }
 @test "search-throughput" { measures "$here/search-throughput" --quick; }

@@ -335,3 +335,25 @@ END
     "$HWNAS" study export wide.db --format csv >all.csv
     [ "$(grep -c extrapolated all.csv)" = 4 ]
 }
+
+@test "what to expect of a network that was chosen for its prediction is less than was predicted" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    search --space nets.yaml --accuracy p.json --trials 20 --study s.db
+    /usr/bin/python3 - out "$HWNAS_SRC/src/trial/chosen.h" <<'END'
+import json, re, sys
+found, header = json.load(open(sys.argv[1])), open(sys.argv[2]).read()
+part = float(re.search(r"HWNAS_CHOSEN_DEVIATIONS ([0-9.]+)", header)[1])
+assert found["winner"] == found["front"][0] and len(found["front"]) > 1
+for trial in found["front"]:
+    told = trial["objectives"]["accuracy"]
+    assert list(trial["expected"]) == ["accuracy"]              # MACs are computed
+    less = told["value"] - trial["expected"]["accuracy"]
+    assert less > 0 and abs(less - part * (told["high"] - told["low"]) / 2) < 1e-9
+END
+    ends 0 study show s.db
+    says out "expected    of the front on average accuracy * % less than predicted: what is chosen is predicted too well"
+    "$HWNAS" search --space nets.yaml --accuracy proxy:log-params --device null --objectives accuracy,macs --trials 10 \
+        --study t.db --json --overwrite >out
+    is out 'all(t["expected"] == {} for t in d["front"])'
+}
