@@ -605,6 +605,22 @@ def dynamic_convs(b, x, per_channel=False, **zeros):
     return conv(quantized(b, y), 16, 8, 3, pads=[1] * 4, group=4), b.conv(y, 16, 8, 3)
 
 
+def blank_windows(b, x):
+    """Some windows lie over padding alone; behind another convolution of bytes, whose memory they had."""
+    def static(x, zero, n, kernel, **attrs):
+        def scale(): return b.given(0.05)
+        whole = b.random.randint(-127, 128, (n, n // attrs.get("group", 1), *kernel))
+        x = b.DequantizeLinear(b.QuantizeLinear(x, scale(), b.given(zero, np.uint8)), scale(), b.given(zero, np.uint8))
+        return b.Conv(x, b.DequantizeLinear(b.given(whole, np.int8), scale(), b.given(0, np.int8)), kernel_shape=kernel, **attrs)
+    first = dynamic_conv(b, quantized(b, x), 16, 32, 3, pads=[1] * 4)
+    y = [dynamic_conv(b, quantized(b, first), 32, 32, 1, pads=[0, 0, 1, 0], group=32)]
+    y += [dynamic_conv(b, quantized(b, first), 32, 32, 1, pads=[1] * 4, group=groups) for groups in (1, 2)]
+    y += [dynamic_conv(b, quantized(b, first), 32, 32, 3, pads=[3, 0, 4, 3])]
+    y += [static(b.Tanh(first), 20, 32, [1, 3], pads=[1, 0, 1, 0], group=32), static(b.Tanh(first), 20, 32, [1, 1], pads=[0, 0, 1, 0])]
+    return y
+
+
+image("blank_windows", blank_windows)
 image("dynamic_convs", dynamic_convs)
 image("dynamic_convs_by_channel", lambda b, x: dynamic_convs(b, x, True))
 image("dynamic_convs_of_unsigned", lambda b, x: dynamic_convs(b, x, zero=128, unsigned=True))

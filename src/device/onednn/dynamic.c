@@ -62,7 +62,8 @@ static bool multiplies_bytes(const hwnas_graph *graph, const hwnas_node *node)
     const hwnas_op_id op = node->op->id;
     const bool has_form =
         (op == HWNAS_OP_MATMUL && hwnas_node_input(graph, node, 1)->rank == 2) ||
-        (op == HWNAS_OP_CONV && node->n_inputs == 2 && hwnas_node_output(graph, node)->rank == 4);
+        (op == HWNAS_OP_CONV && node->n_inputs == 2 && hwnas_node_output(graph, node)->rank == 4 &&
+         !hwnas_onednn_has_blank_window(graph, node));
     return has_form && is_of_bytes(hwnas_node_input(graph, node, 1));
 }
 
@@ -73,8 +74,8 @@ bool hwnas_onednn_take_dynamic(hwnas_fusion *f, void *into, int n)
     const hwnas_node *product = &graph->nodes[n];
     const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
     /* Older instructions keep sums of two products of bytes in 16 bits. */
-    if (!finder->is_refused || finder->is_refused[n] || !hwnas_onednn_is_native(HWNAS_S8) ||
-        !multiplies_bytes(graph, product))
+    if (!finder->is_refused || finder->is_refused[n] || finder->is_own[n] ||
+        !hwnas_onednn_is_native(HWNAS_S8) || !multiplies_bytes(graph, product))
         return false;
     const hwnas_node *less = maker_of(graph, product->inputs[0], HWNAS_OP_SUB);
     const hwnas_node *bytes = less ? maker_of(graph, less->inputs[0], HWNAS_OP_CAST) : NULL;

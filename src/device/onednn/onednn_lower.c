@@ -286,7 +286,7 @@ static const struct rule {
      */
     {HWNAS_OP_CONCAT, dnnl_graph_op_concat, lower_axis, hwnas_onednn_joins_channels, NULL},
     {HWNAS_OP_CONCAT, OWN, NULL, &hwnas_onednn_loops},
-    {HWNAS_OP_CONV, OWN, hwnas_onednn_strides_beyond, &hwnas_onednn_loops},
+    {HWNAS_OP_CONV, OWN, hwnas_onednn_is_wrong, &hwnas_onednn_loops},
     {HWNAS_OP_CONV, dnnl_graph_op_convolution, lower_conv, NULL, NULL},
     {HWNAS_OP_DEQUANTIZE_LINEAR, dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
     {HWNAS_OP_DIV, dnnl_graph_op_divide, no_attributes, NULL, NULL},

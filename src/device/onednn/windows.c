@@ -41,7 +41,7 @@ hwnas_onednn_window hwnas_onednn_conv_window(const hwnas_graph *graph, const hwn
 }
 
 /* Columns of the image lie behind the kernel. One pixel, one row and depthwise ones come out right. */
-bool hwnas_onednn_strides_beyond(const hwnas_graph *graph, const hwnas_node *node)
+static bool strides_beyond(const hwnas_graph *graph, const hwnas_node *node)
 {
     const int64_t *dims = hwnas_node_input(graph, node, 1)->dims;
     const bool is_depthwise =
@@ -49,6 +49,38 @@ bool hwnas_onednn_strides_beyond(const hwnas_graph *graph, const hwnas_node *nod
     return makes_a_column(graph, node) && hwnas_node_attr(node, "stride")->ints[1] > 1 &&
            reach_beyond(graph, node) < 0 && dims[HEIGHT] * dims[WIDTH] > 1 &&
            hwnas_node_output(graph, node)->dims[HEIGHT] > 1 && !is_depthwise;
+}
+
+/* Whether one of the kernel's places along an axis lies over padding alone. */
+static bool is_blank_along(const hwnas_graph *graph, const hwnas_node *node, int axis)
+{
+    const int64_t n_in = hwnas_node_input(graph, node, 0)->dims[HEIGHT + axis];
+    const int64_t n_out = hwnas_node_output(graph, node)->dims[HEIGHT + axis];
+    const int64_t taps = hwnas_node_input(graph, node, 1)->dims[HEIGHT + axis];
+    const int64_t step = hwnas_node_attr(node, "dilation")->ints[axis];
+    const hwnas_onednn_window w = hwnas_onednn_window_of(node);
+    for (int64_t i = 0; i < n_out; i++) {
+        const int64_t first = i * w.stride[axis] - w.before[axis];
+        const int64_t tap = first < 0 ? (step - 1 - first) / step : 0; /* the first on the image */
+        if (tap >= taps || first + tap * step >= n_in)
+            return true;
+    }
+    return false;
+}
+
+bool hwnas_onednn_has_blank_window(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return hwnas_node_output(graph, node)->rank == 4 &&
+           (is_blank_along(graph, node, 0) || is_blank_along(graph, node, 1));
+}
+
+bool hwnas_onednn_is_wrong(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const int producer = hwnas_node_input(graph, node, 0)->producer;
+    const bool reads_bytes =
+        producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_DEQUANTIZE_LINEAR;
+    return strides_beyond(graph, node) ||
+           (reads_bytes && hwnas_onednn_has_blank_window(graph, node));
 }
 
 /* Kernels of one column, where the channels fill more than one vector and no half of one at the end. */

@@ -16,8 +16,11 @@ hwnas_onednn_window hwnas_onednn_window_of(const hwnas_node *node);
 /* One with the same result that oneDNN 3.7 computes correctly; the node is a `conv`. */
 hwnas_onednn_window hwnas_onednn_conv_window(const hwnas_graph *graph, const hwnas_node *node);
 
-/* A `conv` for which there is none. */
-bool hwnas_onednn_strides_beyond(const hwnas_graph *graph, const hwnas_node *node);
+/* A `conv` for which there is none, or that multiplies bytes and has a blank window. */
+bool hwnas_onednn_is_wrong(const hwnas_graph *graph, const hwnas_node *node);
+/* A `conv` one of whose windows lies over padding alone. There oneDNN 3.7's convolutions of bytes
+ * read what nobody has written. */
+bool hwnas_onednn_has_blank_window(const hwnas_graph *graph, const hwnas_node *node);
 /* A `conv` that oneDNN 3.7 computes wrongly in f16, or ends the process. */
 bool hwnas_onednn_is_wrong_in_f16(const hwnas_graph *graph, const hwnas_node *node);
 
