@@ -428,10 +428,9 @@ const hwnas_store_driver hwnas_postgresql_driver = {
     .publish = publish,
     .fail = fail,
     .list = list,
-    .may_pack =
-        "SELECT 1 + has_table_privilege(quote_ident(schemaname) || '.packed', 'INSERT')::int"
-        " FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'packed'"
-        " AND has_table_privilege(quote_ident(schemaname) || '.packed', 'SELECT')",
+    .may_pack = "SELECT 1 + has_table_privilege(oid, 'INSERT')::int FROM pg_class"
+                " WHERE oid = to_regclass(quote_ident(current_schema()) || '.packed')"
+                " AND has_table_privilege(oid, 'SELECT')",
     .size = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
             " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'",
     .vacuum = vacuum,

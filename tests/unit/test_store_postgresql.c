@@ -102,14 +102,17 @@ static void readers_change_nothing(void **state)
     hwnas_store_close(store);
 }
 
-/* A study of the first format is read as it is, and gets what was added since when it is changed.
- */
+/* A study of the first format is read as it is, beside one of today's, and gets what was added
+ * since when it is changed. */
 static void older_format(void **state)
 {
     (void)state;
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
     add_trial(store, 0);
     hwnas_store_close(store);
+    run_sql("CREATE SCHEMA IF NOT EXISTS newer");
+    run_sql("CREATE TABLE IF NOT EXISTS newer.packed (first bigint)");
+    run_sql_of("DROP TABLE \"%s\".packed");
     run_sql_of("DROP TABLE \"%s\".lease");
     run_sql_of("COMMENT ON SCHEMA \"%s\" IS 'hwnas study, format 1'");
     store = open_ok(HWNAS_STORE_READ);
