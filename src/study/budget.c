@@ -106,7 +106,7 @@ char *hwnas_session_end(const hwnas_session *s)
 
 hwnas_status hwnas_session_check_hope(const hwnas_session *s)
 {
-    if (s->n_failures_in_a_row != MAX_FAILURES_IN_A_ROW || s->n_failed != s->n_done)
+    if (s->n_failures_in_a_row != MAX_FAILURES_IN_A_ROW || s->n_failed != s->n_done || s->went_on)
         return HWNAS_OK;
     hwnas_error error = *hwnas_last_error();
     hwnas_place place = {.file = error.file, .line = error.line, .column = error.column};

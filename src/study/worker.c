@@ -297,11 +297,22 @@ static hwnas_status next(const hwnas_asked **out, worker *w)
     return HWNAS_OK;
 }
 
+/* Our trial may have been the last of the failures that end a search; others may have made better
+ * ones. */
+static hwnas_status check_hope(worker *w)
+{
+    if (!w->s.n_failures_in_a_row)
+        return HWNAS_OK;
+    TRY(read_events(w));
+    return hwnas_session_check_hope(&w->s);
+}
+
 static hwnas_status work(worker *w)
 {
     const hwnas_asked *open;
     while (!hwnas_session_should_stop(&w->s)) {
         TRY(tell(w));
+        TRY(check_hope(w));
         TRY(next(&open, w));
         hwnas_session_report(&w->s, !open && w->waits_for ? w->waits_for : "");
         if (open)

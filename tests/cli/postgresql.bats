@@ -291,6 +291,41 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
         for t in d['trials'] if t['status'] == 'ok')"
 }
 
+@test "a trainer that always fails ends, as one process does" {
+    export STILL_BY_NETWORK=1
+    printf '%s\n' '#!/bin/sh' 'exit 1' >train
+    chmod +x train
+    job "accuracy: command:./train" "device: 'null'" "objectives: [accuracy, latency.p50]" \
+        "strategy: random" "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 40}"
+    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only measure >out.a 2>err.a 3>&- &
+    local measurer=$!
+    until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $measurer; sleep 0.1; done
+    HWNAS_RUNNER=/nowhere ends 1 worker "$STUDY" --only train
+    says err "each of the first * trials failed"
+    kill $measurer
+    wait $measurer || true
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status <> 'ok' AND finish_order IS NOT NULL")" -lt 10 ]
+}
+
+@test "failures between trials that others go on with do not end a search" {
+    export STILL_BY_NETWORK=1
+    awk -F, -v OFS=, 'NR % 3 == 1' "$TABLE" >some.csv
+    job "accuracy: table:some.csv#acc_top1_pct_mean" "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
+        "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" "seed: 1" \
+        "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 40}"
+    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
+    local left=$! n
+    for ((n = 0; n < 600; n++)); do
+        kill -0 $left || { cat err.left; false; }
+        [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" 2>/dev/null)" = 4 ] && break
+        sleep 0.1
+    done
+    [ $n -lt 600 ]
+    undisturbed ends 0 worker "$STUDY" --only right --json
+    ended $left
+    is_whole "case-$BATS_TEST_NUMBER" 40
+}
+
 @test "workers for different devices that are killed and cut off lose no trial and double none" {
     local n=40 workers=4
     [ -z "${HWNAS_LONG:-}" ] || n=400 workers=8
