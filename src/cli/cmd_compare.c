@@ -22,6 +22,7 @@ static const hwnas_usage usage = {
 
 enum { MAX_PROFILES = 32 };
 static const double DEFAULT_TOLERANCE = 0.05; /* of --baseline */
+static const double INTERVAL = 0.01, SECONDS = 1, UTILISATION = 0.8; /* where nobody says them */
 
 /* "FILE,NAME=FILE", which is cut in place. */
 static hwnas_status read_profiles(hwnas_recorded_profile out[MAX_PROFILES], size_t *n, char *list)
@@ -50,8 +51,7 @@ static hwnas_status refuse(const said *all, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (all[i].is_said)
-            return hwnas_fail(HWNAS_E_USAGE, NULL, "--outputs measures nothing: not with --%s",
-                              all[i].option);
+            return hwnas_fail(HWNAS_E_USAGE, NULL, "--outputs goes without --%s", all[i].option);
     return HWNAS_OK;
 }
 
@@ -116,9 +116,9 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
     bool outputs = false, as_json = false, as_csv = false, as_markdown = false, done;
     int n;
-    models.interval = 0.01;
-    models.seconds = 1;
-    compare.utilisation = 0.8;
+    models.interval = INTERVAL;
+    models.seconds = SECONDS;
+    compare.utilisation = UTILISATION;
     baseline.tolerance = -1;
     const hwnas_option options[] = {
         {"arch", 'a', HWNAS_OPTION_TEXT, &models.code, "CODE", "which network of a space"},
@@ -181,16 +181,26 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)
         return HWNAS_OK;
-    const said unwanted[] = {
-        {"profile", profiles != NULL},           {"price", compare.prices != NULL},
-        {"latency-target", target != NULL},      {"load", load != NULL},
-        {"percentile", percentile != NULL},      {"streams", lists.streams != NULL},
-        {"save", models.save != NULL},           {"training", training.trains},
-        {"baseline", baseline.recorded != NULL}, {"markdown", as_markdown}};
+    const said unwanted[] = {{"profile", profiles != NULL},
+                             {"price", compare.prices != NULL},
+                             {"latency-target", target != NULL},
+                             {"load", load != NULL},
+                             {"percentile", percentile != NULL},
+                             {"streams", lists.streams != NULL},
+                             {"interval", models.interval != INTERVAL},
+                             {"seconds", models.seconds != SECONDS},
+                             {"utilisation", compare.utilisation != UTILISATION},
+                             {"save", models.save != NULL},
+                             {"training", training.trains},
+                             {"baseline", baseline.recorded != NULL},
+                             {"markdown", as_markdown}};
     if (outputs)
         TRY(refuse(unwanted, sizeof unwanted / sizeof *unwanted));
-    else if (data.files.n)
+    if (!outputs && data.files.n)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--input belongs to --outputs");
+    if (!data.files.n && (data.x || data.scale || data.mean || data.std || data.layout))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--x, --scale, --mean, --std and --layout are of --outputs --input FILE");
     TRY(read_question(&compare, target, load, percentile));
     TRY(read_training(&models, &compare, &training, lists.streams));
     if (baseline.recorded && (profiles || compare.prices || models.save || as_csv || as_markdown ||

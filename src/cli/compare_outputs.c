@@ -1,5 +1,7 @@
 #include "cli/compare_outputs.h"
 
+#include <float.h>
+
 /* A list whose entries are for the two sides: one for both, or one for each. */
 static hwnas_status check_sides(const char *option, size_t n, size_t most)
 {
@@ -44,7 +46,8 @@ static void take_options(hwnas_outputs_options *out, const hwnas_profile_options
     if (models->n_threads && models->threads[0] != HWNAS_THREADS_ALL)
         out->threads = models->threads[0];
     if (tolerance >= 0)
-        out->tolerance = tolerance;
+        out->tolerance =
+            tolerance > 0 ? tolerance : DBL_MIN; /* the library takes 0 for its default */
     out->cancel = hwnas_stop_on_signals();
 }
 

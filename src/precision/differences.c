@@ -101,17 +101,24 @@ static size_t match_nodes(computation sides[2], int *lists[2])
 
 /* ---- Running ---- */
 
-static hwnas_status begin(computation *c, size_t n_samples)
+/* As it is deployed, or with each node as it stands. */
+static hwnas_status begin(computation *c, size_t n_samples, bool are_nodes)
 {
     const hwnas_exec_options how = {
         .precision = c->side->precision, .n_samples = n_samples, .samples = c->samples};
+    hwnas_graph *deployed = NULL;
     c->outputs = hwnas_alloc((c->view.n_outputs + 1) * sizeof *c->outputs);
     for (size_t i = 0; i < c->view.n_outputs; i++)
         TRY(hwnas_try_alloc(
             (void **)&c->outputs[i],
             (size_t)hwnas_tensor_count(tensor_of(&c->view, c->view.outputs, i)) * sizeof(float) + 1,
             "what the nodes compute"));
-    return hwnas_device_compile(&c->exec, c->side->device, &c->view, &how);
+    if (!are_nodes)
+        TRY(hwnas_exec_form(&deployed, &c->view, &how));
+    const hwnas_status status =
+        hwnas_device_compile(&c->exec, c->side->device, deployed ? deployed : &c->view, &how);
+    hwnas_graph_free(deployed);
+    return status;
 }
 
 static void end(computation *c)
@@ -195,7 +202,7 @@ static hwnas_status compare(hwnas_difference *out, computation sides[2], const p
     const hwnas_graph *first = sides[0].side->graph;
     hwnas_error_sums *sums = hwnas_alloc((n + 1) * sizeof *sums);
     for (int s = 0; s < 2; s++)
-        TRY_OUT(begin(&sides[s], n_samples));
+        TRY_OUT(begin(&sides[s], n_samples, are_nodes));
     for (size_t k = 0; k < n_samples; k++) {
         for (int s = 0; s < 2; s++) {
             if (stop && *stop)

@@ -196,8 +196,8 @@ hwnas_status hwnas_differences_judge(const hwnas_differences *d, const hwnas_com
     if (!worst)
         return HWNAS_OK;
     if (isinf(worst->error.largest))
-        return hwnas_fail(HWNAS_E_WRONG_RESULT, NULL, "output '%s' is finite on one side alone",
-                          worst->name);
+        return hwnas_fail(HWNAS_E_WRONG_RESULT, NULL,
+                          "output '%s' is not finite, or on one side alone", worst->name);
     return hwnas_hint(hwnas_fail(HWNAS_E_WRONG_RESULT, NULL,
                                  "output '%s' differs by %.3g %% of its largest value, more than "
                                  "%.3g %%",

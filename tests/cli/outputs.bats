@@ -56,6 +56,22 @@ assert np.isclose(found["noise"], noise, rtol=1e-5), (found, noise)
 EOF
 }
 
+@test "outputs are of the network as it is deployed, batch norms folded" {
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    /usr/bin/python3 -c "
+import numpy as np
+np.save('x.npy', np.random.default_rng(1).normal(size=(1, 3, 32, 32)).astype(np.float32))"
+    ends 0 run resnet32_cifar --input x.npy --output f32.npy
+    ends 0 run resnet32_cifar --input x.npy --dtype bf16 --output bf16.npy
+    ends 0 compare --outputs resnet32_cifar --device cpu,cpu --dtype f32,bf16 --input x.npy --tolerance 1 --json
+    /usr/bin/python3 -c "
+import json
+import numpy as np
+difference = np.abs(np.load('f32.npy') - np.load('bf16.npy')).max()
+found = json.load(open('out'))['outputs'][0]
+assert difference > 0 and np.isclose(found['largest_difference'], difference, rtol=1e-6), (found, difference)"
+}
+
 @test "the first node that differs is named" {
     network a.yaml 0.1
     network b.yaml 0.5
@@ -68,6 +84,8 @@ EOF
     ends 1 compare --outputs a.yaml b.yaml --json
     is out '[n["name"] for n in d["nodes"] if n["beyond_tolerance"]] == ["leaky_relu", "conv_2"]'
     ends 0 compare --outputs a.yaml b.yaml --tolerance 1
+    ends 0 compare --outputs a.yaml a.yaml --tolerance 0
+    ends 1 compare --outputs a.yaml --tolerance 0
 }
 
 @test "ONNX Runtime is the other side" {
@@ -88,7 +106,9 @@ EOF
     refuses 2 "one model or two, not 0" compare --outputs
     refuses 2 "takes 2 devices at most, not 3" compare --outputs a.yaml --device cpu,ref,cpu
     refuses 2 "no mixed precision" compare --outputs a.yaml --dtype mixed
-    refuses 2 "measures nothing: not with --load" compare --outputs a.yaml --load 3
+    refuses 2 "--outputs goes without --load" compare --outputs a.yaml --load 3
+    refuses 2 "--outputs goes without --seconds" compare --outputs a.yaml --seconds 3
+    refuses 2 "are of --outputs --input" compare --outputs a.yaml --scale 3
     refuses 2 "--input belongs to --outputs" compare a.yaml --input x.npy
     refuses 1 "computes nothing" compare --outputs a.yaml --device null
     refuses 2 "no-such-file" compare --outputs a.yaml --input no-such-file.npy

@@ -76,6 +76,15 @@ static void find(hwnas_differences *out, hwnas_graph *const graphs[2])
     hwnas_device_close(device);
 }
 
+static void test_no_value_is_finite(void **state)
+{
+    (void)state;
+    hwnas_error_sums sums = {0};
+    hwnas_error_add(&sums, (const float[]){NAN, INFINITY}, (const float[]){NAN, INFINITY}, 2);
+    assert_true(isinf(hwnas_error_of(&sums).largest));
+    assert_true(isinf(hwnas_error_of(&sums).noise));
+}
+
 static void test_inputs_in_another_order(void **state)
 {
     (void)state;
@@ -116,6 +125,7 @@ int main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_no_value_is_finite),
         cmocka_unit_test(test_inputs_in_another_order),
         cmocka_unit_test(test_nodes_of_other_names),
     };
