@@ -209,7 +209,7 @@ static hwnas_status train(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_ca
 
 static bool is_handed_on(const hwnas_candidate *c)
 {
-    return c->next_task && *c->next_task < HWNAS_N_TASKS;
+    return c->next_task && *c->next_task < HWNAS_N_TRIAL_TASKS;
 }
 
 static void keep_detail(hwnas_trial *trial, const json_t *detail)

@@ -159,7 +159,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))
         return stored != HWNAS_OK ? stored : status;
     const bool is_open = c.stage == HWNAS_STAGE_BEGIN && *c.is_open;
-    const bool is_handed_on = c.next_task && *c.next_task < HWNAS_N_TASKS;
+    const bool is_handed_on = c.next_task && *c.next_task < HWNAS_N_TRIAL_TASKS;
     if (status == HWNAS_OK && (is_open || is_handed_on)) {
         trial->seconds += hwnas_now() - started;
         s->went_on = true;
@@ -186,7 +186,7 @@ hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial *trial, const 
 hwnas_status hwnas_session_evaluate_tasks(int *next_task, hwnas_session *s, hwnas_trial *trial,
                                           const hwnas_arch *walked, int n_done)
 {
-    *next_task = HWNAS_N_TASKS;
+    *next_task = HWNAS_N_TRIAL_TASKS;
     return evaluate(s, trial, walked, false,
                     (hwnas_candidate){.n_done = n_done, .next_task = next_task});
 }

@@ -152,7 +152,7 @@ HWNAS_CHECKED hwnas_status hwnas_session_evaluate(hwnas_session *s, hwnas_trial 
                                                   const hwnas_trial *estimate);
 /* The same of a trial whose tasks several processes do, from task `n_done` on, with the values and
  * the detail that it has from those before; *next_task: the first one that is left to others, and
- * the trial as it is until then; HWNAS_N_TASKS: it is whole. */
+ * the trial as it is until then; HWNAS_N_TRIAL_TASKS: it is whole. */
 HWNAS_CHECKED hwnas_status hwnas_session_evaluate_tasks(int *next_task, hwnas_session *s,
                                                         hwnas_trial *trial,
                                                         const hwnas_arch *walked, int n_done);

@@ -8,7 +8,7 @@
 int hwnas_tasks_first(hwnas_tasks tasks)
 {
     int task = 0;
-    while (task < HWNAS_N_TASKS && !hwnas_tasks_have(tasks, task))
+    while (task < HWNAS_N_TRIAL_TASKS && !hwnas_tasks_have(tasks, task))
         task++;
     return task;
 }

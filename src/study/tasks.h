@@ -7,18 +7,18 @@
 #include "study/job.h"
 
 /* A task below is the device of that number. */
-enum { HWNAS_TASK_TRAINING = HWNAS_MAX_DEVICES, HWNAS_N_TASKS };
+enum { HWNAS_TASK_TRAINING = HWNAS_MAX_DEVICES, HWNAS_N_TRIAL_TASKS };
 
 /* Several of them: a bit for each. */
 typedef unsigned hwnas_tasks;
-enum { HWNAS_ALL_TASKS = (1 << HWNAS_N_TASKS) - 1 };
+enum { HWNAS_ALL_TASKS = (1 << HWNAS_N_TRIAL_TASKS) - 1 };
 
 static inline bool hwnas_tasks_have(hwnas_tasks tasks, int task)
 {
     return tasks >> task & 1;
 }
 
-/* The lowest; HWNAS_N_TASKS: there is none. */
+/* The lowest; HWNAS_N_TRIAL_TASKS: there is none. */
 int hwnas_tasks_first(hwnas_tasks tasks);
 
 /* Reads "measure" (on all devices), "train", or the name of a device of the job, or several of

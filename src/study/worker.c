@@ -45,7 +45,7 @@ typedef struct worker {
     int64_t position;    /* of the last event that is known */
     hwnas_lease lease;   /* of the trial that is ours */
     hwnas_trial *result; /* of that, not told yet; NULL: none */
-    int next_task;       /* of the result, which others do; HWNAS_N_TASKS: it is whole */
+    int next_task;       /* of the result, which others do; HWNAS_N_TRIAL_TASKS: it is whole */
     bool proposes;
     char *waits_for;     /* the tasks of others, for progress; NULL: there are none */
     char *end;           /* why there is no other trial; NULL: there may be */
@@ -230,7 +230,7 @@ static hwnas_status write_result(worker *w)
 {
     bool was_ours;
     TRY(hwnas_session_remember_time(&w->s));
-    TRY(w->next_task < HWNAS_N_TASKS ? hand_on(&was_ours, w) : finish(&was_ours, w));
+    TRY(w->next_task < HWNAS_N_TRIAL_TASKS ? hand_on(&was_ours, w) : finish(&was_ours, w));
     if (was_ours)
         return HWNAS_OK;
     hwnas_log(HWNAS_LOG_INFO, "trial %llu was taken over meanwhile",
