@@ -162,7 +162,7 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     const bool is_handed_on = c.next_task && *c.next_task < HWNAS_N_TRIAL_TASKS;
     if (status == HWNAS_OK && (is_open || is_handed_on)) {
         trial->seconds += hwnas_now() - started;
-        s->went_on = true;
+        s->went_on |= is_handed_on;
         return HWNAS_OK;
     }
     hwnas_trial_settle(trial, status, started);

@@ -178,6 +178,8 @@ END
         search job.yaml
     ends 0 study show job.db --json # kept: the failures tell of the machine
     is out "[f['status'] for f in d['failures']] == ['crashed'] * 5"
+    refuses 1 "each of the first * trials failed, *the runner died of SIGSEGV while compiling" \
+        search job.yaml --parallel 2 --estimate off --overwrite
     cpu_job "budget: {trials: 2}"
     ends 1 search job.yaml --overwrite
     says err "2 of 2 trials failed, last error: the runner died of SIGSEGV"
