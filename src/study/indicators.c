@@ -47,6 +47,8 @@ void hwnas_indicators_find(hwnas_indicators *out, const hwnas_trial *trials, siz
     for (int i = 0; n_front && i < goals->n_objectives; i++)
         if (hwnas_goal_counts(&goals->objectives[i], goals, f))
             out->goals[out->n_objectives++] = &goals->objectives[i];
+    if (!out->n_objectives) /* all are of other devices, or nothing is on the front */
+        return;
     hwnas_front kept = {.n_objectives = out->n_objectives};
     for (int k = 0; k < out->n_objectives; k++) {
         low[k] = INFINITY;

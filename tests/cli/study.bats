@@ -81,6 +81,13 @@ END
     says out "Pareto front of nas_bench_201 on pi: *Pareto front of nas_bench_201 on phone: "
 }
 
+@test "several devices: a front for each, where one device has no objective" {
+    two_job "fronts: each" "objectives: [latency.p50 on pi]" "budget: {trials: 20}"
+    ends 0 search job.yaml --json
+    is out 'd["fronts"]["pi"]["hypervolume"] is not None'
+    ends 0 study show job.db
+}
+
 @test "the summary has the hypervolume of a front with its reference, and its knee" {
     for objectives in "accuracy, params" "accuracy, latency.p50" "accuracy, latency.p50, params, macs"; do
         two_job "objectives: [$objectives]" "constraints: [params < 0.9 M]"
