@@ -191,6 +191,8 @@ static void tell(hwnas_difference *out, const hwnas_graph *graph, int tensor, bo
                               .value = sums->value,
                               .difference = sums->difference,
                               .error = hwnas_error_of(sums)};
+    if (is_node && !sums->n_finite) /* a mask of infinities */
+        out->error = (hwnas_output_error){0, 0};
 }
 
 /* Of each pair; `out` has a place for each. */
