@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/leases.h"
 
 char *scratch, *path;
 const char *store_server;
@@ -128,4 +129,19 @@ size_t count_trials(hwnas_store *store)
     assert_int_equal(hwnas_store_trials(&trials, &n, store), HWNAS_OK);
     hwnas_trials_free(trials, n);
     return n;
+}
+
+void expect_lease_for_all_tasks(void)
+{
+    hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
+    hwnas_leases *leases;
+    hwnas_lease lease = {.begun = (char *)""};
+    bool is_there;
+    assert_int_equal(hwnas_leases_open(&leases, store, "b"), HWNAS_OK);
+    assert_int_equal(hwnas_leases_take(&is_there, &lease, leases, 2), HWNAS_OK);
+    assert_true(is_there);
+    assert_int_equal(lease.tasks, -1);
+    assert_null(lease.begun);
+    hwnas_leases_close(leases);
+    hwnas_store_close(store);
 }

@@ -120,17 +120,7 @@ static void older_leases(void **state)
                                   " (number), worker TEXT NOT NULL, expires REAL NOT NULL);"
                                   "INSERT INTO lease VALUES (0, 'a', 0)"));
     hwnas_store_close(store);
-    store = open_ok(HWNAS_STORE_SHARE);
-    hwnas_leases *leases;
-    hwnas_lease lease = {.begun = (char *)""};
-    bool is_there;
-    assert_int_equal(hwnas_leases_open(&leases, store, "b"), HWNAS_OK);
-    assert_int_equal(hwnas_leases_take(&is_there, &lease, leases, 2), HWNAS_OK);
-    assert_true(is_there);
-    assert_int_equal(lease.tasks, -1);
-    assert_null(lease.begun);
-    hwnas_leases_close(leases);
-    hwnas_store_close(store);
+    expect_lease_for_all_tasks();
 }
 
 int main(int argc, char **argv)

@@ -168,17 +168,7 @@ static void older_leases(void **state)
     run_sql_of("INSERT INTO \"%s\".lease VALUES (0, 'a', 0)");
     run_sql_of("ALTER TABLE \"%s\".lease DROP COLUMN tasks, DROP COLUMN begun");
     run_sql_of("COMMENT ON SCHEMA \"%s\" IS 'hwnas study, format 4'");
-    store = open_ok(HWNAS_STORE_SHARE);
-    hwnas_leases *leases;
-    hwnas_lease lease = {.begun = (char *)""};
-    bool is_there;
-    assert_int_equal(hwnas_leases_open(&leases, store, "b"), HWNAS_OK);
-    assert_int_equal(hwnas_leases_take(&is_there, &lease, leases, 2), HWNAS_OK);
-    assert_true(is_there);
-    assert_int_equal(lease.tasks, -1);
-    assert_null(lease.begun);
-    hwnas_leases_close(leases);
-    hwnas_store_close(store);
+    expect_lease_for_all_tasks();
 }
 
 /* What was finished when the server died is there, what was not is not, and nobody keeps it locked.
