@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "store/leases.h"
 #include "store/database.h"
 #include "tests/unit/store_cases.h"
 #include "tests/unit/store_fixture.h"
