@@ -54,15 +54,33 @@ static hwnas_status check_options(const hwnas_network_training_options *o,
     return HWNAS_OK;
 }
 
-/* Nothing that a training ended with is replaced unasked; one that was interrupted goes on. */
+/* A training that was interrupted: its checkpoint is there, and not yet all that it ends with. */
+static bool is_interrupted(const char *prefix)
+{
+    bool has_checkpoint = false, has_all_ends = true;
+    for (int i = 0; i < N_KEPT; i++) {
+        char *path = hwnas_printf("%s%s", prefix, kept[i].suffix);
+        const bool is_there = !access(path, F_OK);
+        if (kept[i].is_end)
+            has_all_ends = has_all_ends && is_there;
+        else
+            has_checkpoint = is_there;
+        free(path);
+    }
+    return has_checkpoint && !has_all_ends;
+}
+
+/* Nothing that a training ended with is replaced unasked; one that was interrupted goes on, even
+ * if that was between two of the files it ends with. */
 static hwnas_status make_room(const hwnas_network_training_options *o, const char *network)
 {
     hwnas_status status = HWNAS_OK;
+    const bool may_replace = o->overwrite || is_interrupted(o->out);
     for (int i = 0; i < N_KEPT && status == HWNAS_OK; i++) {
         char *path = hwnas_printf("%s%s", o->out, kept[i].suffix);
         if (hwnas_file_exists(network))
             status = hwnas_file_check_output(path, network);
-        if (status == HWNAS_OK && kept[i].is_end && !o->overwrite && !access(path, F_OK))
+        if (status == HWNAS_OK && kept[i].is_end && !may_replace && !access(path, F_OK))
             status = hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s is there already", path),
                                 "--overwrite begins anew, --out takes other names");
         if (status == HWNAS_OK && o->overwrite)

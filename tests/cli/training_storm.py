@@ -1,8 +1,9 @@
 """kill -9 of one search that trains, at any moment: no finished training is lost or done twice.
 
-training_storm.py PROGRAM KILLS, in a folder with space.yaml and recipe.yaml: the same search once in peace and once killed
-so often, and continued each time. A training that has ended is a file (DIGEST.json): it stays as it was written, to
-the inode. In the end both studies have the same trials, and both tables of results the same rows.
+training_storm.py PROGRAM KILLS, in a folder with space.yaml and recipe.yaml: the same search once in peace, and then killed
+so often while something is left to train, and continued each time; one that comes to its end begins anew. A training that
+has ended is a file (DIGEST.json): it stays as it was written, to the inode. Each study that comes to its end has the trials
+of the first, and its table of results the same rows.
 """
 import csv, os, random, shutil, signal, sqlite3, subprocess, sys, time
 
@@ -45,16 +46,22 @@ def check(before, after, when):
         assert after[name] == state, f"{when}: the training {name} was done, or written, again"
 
 
+def begin_anew():
+    for name in os.listdir("."):
+        if name.startswith(("s.db", "recipe.many.")):
+            shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
+    return {}
+
+
+begun = time.monotonic()
 peaceful = search()
 assert peaceful.wait() == 0, open("err").read()
+whole = time.monotonic() - begun
 want, n_trained = told(), len(ended())
 assert n_trained == len(want[2]) >= 2, (n_trained, want[2])
-for name in os.listdir("."):
-    if name.startswith(("s.db", "recipe.many.")):
-        shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
 
-seen, n_during, longest = {}, 0, 4.0
-for kill in range(n_kills):
+seen, n_during, n_ended, longest = begin_anew(), 0, 0, whole / 2
+while n_during < n_kills:
     running = search(*(["--resume"] if os.path.exists("s.db") else []))
     try:
         running.wait(rng.uniform(0.05, longest))
@@ -62,16 +69,17 @@ for kill in range(n_kills):
         running.send_signal(signal.SIGKILL)
     code = running.wait()
     assert code in (0, -signal.SIGKILL), (code, open("err").read())
-    if code == 0:
-        break
     now = ended()
-    n_during += len(now) < n_trained
-    longest = longest * 1.2 if len(now) == len(seen) else max(longest / 1.2, 2)  # some get nowhere, most get on
-    check(seen, now, f"kill {kill + 1}")
+    check(seen, now, f"kill {n_during + 1}")
+    n_during += code != 0 and len(now) < n_trained
+    longest = min(longest * 1.2, 2 * whole) if len(now) == len(seen) else max(longest / 1.2, whole / 4)  # some get nowhere, most get on
     seen = now
-last = search("--resume")
+    if code == 0:
+        assert told() == want, (told(), want)
+        n_ended += 1
+        seen = begin_anew()
+last = search(*(["--resume"] if os.path.exists("s.db") else []))
 assert last.wait() == 0, open("err").read()
 check(seen, ended(), "in the end")
 assert told() == want, (told(), want)
-assert n_during >= min(n_kills, 3), f"only {n_during} kills while something was left to train"
-print(f"# {kill + 1} kills, {n_during} while something was left to train; {n_trained} trainings, each once")
+print(f"# {n_during} kills while something was left to train; {n_trained} trainings, each once; {n_ended + 1} ends")
