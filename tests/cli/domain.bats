@@ -357,3 +357,31 @@ END
         --study t.db --json --overwrite >out
     is out 'all(t["expected"] == {} for t in d["front"])'
 }
+
+@test "positions with lists of their own are held and explained as they were searched" {
+    cat >lists.yaml <<'END'
+hwnas: 1
+name: lists
+input: {image: [3, 8, 8]}
+choices:
+  width: {values: [[8, 16, 24, 32], [16, 24, 32]]}
+  last: {values: [4, 5, 6, 7, 8]}
+network:
+  - conv: {out: "width[0] + last"}
+  - conv: {out: "width[1]"}
+  - flatten
+  - linear: {out: 2}
+END
+    printf 'hwnas: 1\nname: few\nbase: lists.yaml\nchoices:\n  width: {values: [8, 24, 32]}\n' >few.yaml
+    # Of the second position only 16 is in the table, which `few` does not have.
+    python3 -c 'print("arch,top1_pct", *(f"\"width={w}.16,last={l}\",{50 + w + l}" for w in (8, 16) for l in range(4, 9)),
+        sep="\n")' >lists.csv
+    ends 0 predictor fit lists.yaml lists.csv --target top1_pct --kind gbdt --out p.json
+    search --space few.yaml --accuracy p.json --trials 20 --study few.db
+    is out 'd["held"] == {"width": {"kept": ["8"], "left_out": 2}} and d["finished"] == 10'
+    [ "$(archs few.db | cut -d, -f1 | sort -u)" = $'width=8.24\nwidth=8.32' ]
+    ends 0 study show few.db
+    says out "held        width at 8: the predictor has not seen its 2 other values"
+    ends 0 explain few.db --trial 0 --json
+    is out 'len([n for n in d["neighbours"] if n["change"].startswith("width[1]: ")]) == 1 and len(d["neighbours"]) == 5'
+}
