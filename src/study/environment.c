@@ -1,7 +1,6 @@
 #define _GNU_SOURCE 1 /* strsep() */
 #include "study/environment.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -56,14 +55,16 @@ hwnas_status hwnas_environment_note(hwnas_store *store)
 
 /* ---- Reading ---- */
 
-/* "NAME COUNT CODE DIGEST", as hwnas_space_fingerprint() writes it. */
+/* As hwnas_space_fingerprint() writes it. */
 static json_t *space_json(const char *text)
 {
-    char copy[512], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", text ? text : "");
+    char *copy = hwnas_strdup(text ? text : ""), *rest = copy;
     const char *name = strsep(&rest, " "), *count = strsep(&rest, " "), *code = strsep(&rest, " ");
-    return json_pack("{s:s, s:s?, s:s?, s:s?}", "name", name, "networks", count, "largest", code,
-                     "digest", rest);
+    const char *digest = strsep(&rest, " ");
+    json_t *json = json_pack("{s:s, s:s?, s:s?, s:s?, s:s*}", "name", name, "networks", count,
+                             "largest", code, "digest", digest, "kept", rest);
+    free(copy);
+    return json;
 }
 
 hwnas_status hwnas_environment_load(json_t **out, hwnas_store *store)

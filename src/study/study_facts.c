@@ -4,10 +4,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/conditions.h"
+#include <xxhash.h>
+
+#include "base/str.h"
 #include "graph/elaborate.h"
+#include "measure/conditions.h"
 #include "study/identity.h"
 #include "study/job_source.h"
+
+/* " 0123456789abcdef" of the values that may be chosen; "": all may, and fingerprints of such
+ * spaces are as they were. */
+static char *hash_kept(const hwnas_space *space)
+{
+    hwnas_str kept = {0};
+    for (size_t g = 0; g < space->n_genes; g++) {
+        if (!space->genes[g].kept)
+            continue;
+        hwnas_str_addf(&kept, "%zu:", g);
+        for (size_t v = 0; v < space->genes[g].n_values; v++)
+            hwnas_str_add(&kept, space->genes[g].kept[v] ? "1" : "0");
+    }
+    char *hash = kept.n ? hwnas_printf(" %016llx", (unsigned long long)XXH3_64bits(kept.s, kept.n))
+                        : hwnas_strdup("");
+    free(kept.s);
+    return hash;
+}
 
 char *hwnas_space_fingerprint(const hwnas_space *space)
 {
@@ -23,8 +44,10 @@ char *hwnas_space_fingerprint(const hwnas_space *space)
         built = hwnas_graph_digest(graph);
         digest = built.hex;
     }
-    char *text = hwnas_printf("%s %s %s %s", space->name, count, code, digest);
+    char *kept = hash_kept(space);
+    char *text = hwnas_printf("%s %s %s %s%s", space->name, count, code, digest, kept);
     hwnas_graph_free(graph);
+    free(kept);
     free(code);
     free(count);
     hwnas_arch_free(last);

@@ -7,8 +7,8 @@
 #include "study/evaluate.h"
 #include "study/setup.h"
 
-/* Choices, labels and a network, to know a space again that has changed under its name; yours to
- * free(). */
+/* "NAME COUNT CODE DIGEST", and of a space with a base a hash of the values that may be chosen: to
+ * know a space again that has changed under its name. Yours to free(). */
 char *hwnas_space_fingerprint(const hwnas_space *space);
 
 HWNAS_CHECKED hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job,

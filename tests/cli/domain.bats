@@ -358,6 +358,30 @@ END
     is out 'all(t["expected"] == {} for t in d["front"])'
 }
 
+@test "a study of a space with a base is not continued, nor begun with, when other values are kept" {
+    write_table
+    narrow() {
+        printf 'hwnas: 1\nname: few\nbase: nets.yaml\nchoices:\n  width: {values: [%s]}\n' "$1" >few.yaml
+    }
+    local begin=(search --space few.yaml --accuracy proxy:log-params --device null --objectives accuracy,macs
+        --strategy random --trials 3)
+    space_of() {
+        "$HWNAS" study show "$1" --environment --json | python3 -c 'import json, sys
+space = json.load(sys.stdin)["space"]; print(space["networks"], space["largest"])'
+    }
+    narrow 8,24
+    ends 0 "${begin[@]}" --study few.db
+    narrow 16,24 # as many networks, and the same largest one
+    ends 0 "${begin[@]}" --study other.db
+    [ "$(space_of few.db)" = "$(space_of other.db)" ]
+    ends 2 "${begin[@]}" --study few.db --resume
+    says err "the space 'few' has changed since this study was made"
+    ends 2 "${begin[@]}" --study third.db --warm-start few.db
+    says err "the study is of another space than 'few'"
+    narrow 8,24
+    ends 0 "${begin[@]}" --study few.db --resume --trials 5
+}
+
 @test "positions with lists of their own are held and explained as they were searched" {
     cat >lists.yaml <<'END'
 hwnas: 1
