@@ -35,7 +35,7 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_take(hwnas_graph **out, const char *name, 
 HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped);
 /* What open dimensions become. */
 typedef struct hwnas_onnx_shape {
-    const char *input;
+    const char *input; /* or with a rank of 1 the name of open dimensions, where no input has it */
     int rank;
     int64_t dims[HWNAS_MAX_RANK]; /* those that the file fixes are as there */
 } hwnas_onnx_shape;
@@ -43,7 +43,7 @@ typedef struct hwnas_onnx_shape {
 typedef struct hwnas_onnx_shapes {
     int batch; /* that one which is open becomes where no shape says it; 0: 1 */
     size_t n;  /* of inputs of which all dimensions are said; open ones of the same name elsewhere
-                  become the same */
+                  become the same, and sums of such names; 0: an input without values */
     const hwnas_onnx_shape *list;
 } hwnas_onnx_shapes;
 

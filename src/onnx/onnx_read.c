@@ -173,12 +173,34 @@ void hwnas_onnx_give_nothing(reader *r, const Onnx__NodeProto *node)
     hwnas_onnx_find_value(r, node->output[0])->is_empty = true;
 }
 
-bool hwnas_onnx_is_nothing(const reader *r, const char *name)
+/* What the name stands for in the end, or NULL. */
+static const named *find_origin(const reader *r, const char *name)
 {
     const named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
-    const named *from = value && value->same_as ? value->same_as : value;
-    return from && (from->is_empty || (from->constant && from->constant->n_dims == 1 &&
-                                       from->constant->dims[0] == 0));
+    return value && value->same_as ? value->same_as : value;
+}
+
+static bool is_empty_constant(const named *value)
+{
+    for (size_t i = 0; value->constant && i < value->constant->n_dims; i++)
+        if (value->constant->dims[i] == 0)
+            return true;
+    return false;
+}
+
+bool hwnas_onnx_is_nothing(const reader *r, const char *name)
+{
+    const named *from = find_origin(r, name);
+    return from && (from->is_empty || is_empty_constant(from));
+}
+
+const int64_t *hwnas_onnx_empty_dims(int *rank, const reader *r, const char *name)
+{
+    const named *from = find_origin(r, name);
+    if (!from || !hwnas_onnx_is_nothing(r, name))
+        return NULL;
+    *rank = from->constant ? (int)from->constant->n_dims : from->empty_rank;
+    return from->constant ? from->constant->dims : from->empty_dims;
 }
 
 hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)

@@ -1,8 +1,8 @@
 /* onnx_read_inputs.c: the inputs of a file, and what its open dimensions become.
  *
  * An open dimension has a name or none; those of one name are one. What the caller says of an input
- * settles its names everywhere. Of the rest one is the batch: that which is called so, else the
- * first of an input, or the second of a sequence's three. */
+ * or of a name settles names everywhere, and sums of them. Of the rest one is the batch: that which
+ * is called so, else the first of an input, or the second of a sequence's three. */
 #define _GNU_SOURCE 1 /* strcasestr() */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -89,6 +89,12 @@ static hwnas_onnx_bound *find_bound(const reader *r, const char *name)
     return NULL;
 }
 
+static void add_bound(reader *r, const char *name, int64_t value)
+{
+    r->bound = hwnas_realloc(r->bound, (r->n_bound + 1) * sizeof *r->bound);
+    r->bound[r->n_bound++] = (hwnas_onnx_bound){name, value};
+}
+
 static hwnas_status bind(reader *r, const hwnas_onnx_shape *given,
                          const Onnx__TensorShapeProto *shape)
 {
@@ -101,11 +107,29 @@ static hwnas_status bind(reader *r, const hwnas_onnx_shape *given,
             return fail_shape(given, shape, "differs where the file's is fixed");
         if (known && known->value != given->dims[i])
             return fail_shape(given, shape, "gives a dimension of one name two lengths");
-        if (known || !is_open(dim) || !*name_of(dim))
-            continue;
-        r->bound = hwnas_realloc(r->bound, (r->n_bound + 1) * sizeof *r->bound);
-        r->bound[r->n_bound++] = (hwnas_onnx_bound){name_of(dim), given->dims[i]};
+        if (!known && is_open(dim) && *name_of(dim))
+            add_bound(r, name_of(dim), given->dims[i]);
     }
+    return HWNAS_OK;
+}
+
+/* A length that is given for the name of open dimensions; false: none is called so. */
+static hwnas_status bind_name(bool *out, reader *r, const hwnas_onnx_shape *given)
+{
+    *out = false;
+    for (size_t i = 0; given->rank == 1 && i < r->from->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
+        for (size_t d = 0; shape && d < shape->n_dim; d++)
+            *out |= is_open(shape->dim[d]) && !strcmp(name_of(shape->dim[d]), given->input);
+    }
+    const hwnas_onnx_bound *known = find_bound(r, given->input);
+    if (*out && known && known->value != given->dims[0])
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "the shapes give the dimension '%s' two lengths, %" PRId64
+                          " and %" PRId64,
+                          given->input, known->value, given->dims[0]);
+    if (*out && !known)
+        add_bound(r, given->input, given->dims[0]);
     return HWNAS_OK;
 }
 
@@ -121,7 +145,8 @@ static hwnas_status fail_unknown(const reader *r, const char *name)
         free(words);
     }
     const hwnas_status status = hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, NULL, "a shape is given for '%s', which is no input", name),
+        hwnas_fail(HWNAS_E_INPUT, NULL,
+                   "a shape is given for '%s', which is no input and no open dimension", name),
         "its inputs are %s", list.n ? list.s : "constants alone");
     hwnas_str_done(&list);
     return status;
@@ -135,9 +160,13 @@ static hwnas_status take_given(reader *r)
             if (!is_empty(r->from->input[i]->name) &&
                 !strcmp(r->from->input[i]->name, r->shapes->list[g].input))
                 shape = shape_of(r, r->from->input[i]);
-        if (!shape)
+        bool is_name = false;
+        if (shape)
+            TRY(bind(r, &r->shapes->list[g], shape));
+        else
+            TRY(bind_name(&is_name, r, &r->shapes->list[g]));
+        if (!shape && !is_name)
             return fail_unknown(r, r->shapes->list[g].input);
-        TRY(bind(r, &r->shapes->list[g], shape));
     }
     return HWNAS_OK;
 }
@@ -221,20 +250,60 @@ static hwnas_status fail_open(const Onnx__TensorShapeProto *shape, size_t at, co
     return status;
 }
 
+/* One part of a sum, from `text` on, of `length` bytes: a number, or a name that is bound. */
+static bool read_term(int64_t *out, const reader *r, const char *text, size_t length)
+{
+    char term[64], *end;
+    while (length && text[0] == ' ')
+        text++, length--;
+    while (length && text[length - 1] == ' ')
+        length--;
+    if (!length || length >= sizeof term)
+        return false;
+    memcpy(term, text, length);
+    term[length] = '\0';
+    const hwnas_onnx_bound *bound = find_bound(r, term);
+    if (bound) {
+        *out = bound->value;
+        return true;
+    }
+    *out = strtoll(term, &end, 10);
+    return *term >= '0' && *term <= '9' && !*end && *out <= INT32_MAX;
+}
+
+/* What a name settles: it is bound, or exporters wrote it as a sum of such: "past + sequence". */
+static bool is_settled(int64_t *out, const reader *r, const char *name)
+{
+    const hwnas_onnx_bound *bound = find_bound(r, name);
+    int64_t term;
+    *out = bound ? bound->value : 0;
+    if (bound || !strchr(name, '+'))
+        return bound;
+    for (const char *at = name;; at++) {
+        const size_t length = strcspn(at, "+");
+        if (!read_term(&term, r, at, length))
+            return false;
+        *out += term;
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
 static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeProto *shape,
                               const char *name)
 {
     const hwnas_onnx_shape *given = given_for(r, name);
     for (size_t i = 0; i < shape->n_dim; i++) {
         const dimension *dim = shape->dim[i];
-        const hwnas_onnx_bound *bound = find_bound(r, name_of(dim));
+        int64_t settled;
         const bool is_of_batch = is_batch(r, shape, i);
         if (!is_open(dim))
             dims[i] = dim->dim_value;
         else if (given)
             dims[i] = given->dims[i];
-        else if (bound)
-            dims[i] = bound->value;
+        else if (is_settled(&settled, r, name_of(dim)))
+            dims[i] = settled;
         else if (is_of_batch)
             dims[i] = r->batch ? r->batch : 1;
         else
@@ -246,6 +315,14 @@ static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeP
     if (!r->first_length && shape->n_dim)
         r->first_length = dims[0];
     return HWNAS_OK;
+}
+
+/* An input without values, such as the cache before the first token, is none of the graph. */
+static void give_no_values(reader *r, hwnas_onnx_named *value, int rank, const int64_t *dims)
+{
+    value->is_empty = true;
+    value->empty_rank = rank;
+    value->empty_dims = hwnas_arena_copy(r->graph->arena, dims, (size_t)rank * sizeof *dims);
 }
 
 hwnas_status hwnas_onnx_read_input(reader *r, const Onnx__ValueInfoProto *from)
@@ -265,6 +342,11 @@ hwnas_status hwnas_onnx_read_input(reader *r, const Onnx__ValueInfoProto *from)
                           from->name, shape->n_dim, HWNAS_MAX_RANK);
     int64_t dims[HWNAS_MAX_RANK] = {0};
     TRY(read_dims(dims, r, shape, from->name));
+    for (size_t i = 0; i < shape->n_dim; i++)
+        if (dims[i] == 0) {
+            give_no_values(r, value, (int)shape->n_dim, dims);
+            return HWNAS_OK;
+        }
     return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype, (int)shape->n_dim,
                                  dims);
 }

@@ -42,19 +42,33 @@ hwnas_status hwnas_onnx_read_constant(int *out, hwnas_onnx_reader *r, const Onnx
     return add_constant(out, r, name, is_list, &length, values, is_whole);
 }
 
+/* The dimensions of a node's first input, which may have no values. */
+static hwnas_status read_dims(int *rank, const int64_t **dims, hwnas_onnx_reader *r,
+                              const Onnx__NodeProto *node)
+{
+    int input;
+    *dims = node->n_input ? hwnas_onnx_empty_dims(rank, r, node->input[0]) : NULL;
+    if (*dims)
+        return HWNAS_OK;
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    *rank = r->graph->tensors[input].rank;
+    *dims = r->graph->tensors[input].dims;
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                    const char *name)
 {
-    int input;
-    TRY(hwnas_onnx_input(&input, r, node, 0));
-    const hwnas_tensor *in = &r->graph->tensors[input];
-    int64_t start = hwnas_onnx_int(node, "start", 0), end = hwnas_onnx_int(node, "end", in->rank);
-    start = start < 0 ? start + in->rank : start;
-    end = end < 0 ? end + in->rank : end > in->rank ? in->rank : end;
+    int rank;
+    const int64_t *dims;
+    TRY(read_dims(&rank, &dims, r, node));
+    int64_t start = hwnas_onnx_int(node, "start", 0), end = hwnas_onnx_int(node, "end", rank);
+    start = start < 0 ? start + rank : start;
+    end = end < 0 ? end + rank : end > rank ? rank : end;
     float values[HWNAS_MAX_RANK];
     int64_t n = 0;
     for (int64_t i = start < 0 ? 0 : start; i < end; i++)
-        values[n++] = (float)in->dims[i];
+        values[n++] = (float)dims[i];
     if (n == 0) {
         hwnas_onnx_give_nothing(r, node);
         return HWNAS_OK;
@@ -65,9 +79,12 @@ hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__N
 hwnas_status hwnas_onnx_read_size(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
-    int input;
-    TRY(hwnas_onnx_input(&input, r, node, 0));
-    const float count = (float)hwnas_tensor_count(&r->graph->tensors[input]);
+    int rank;
+    const int64_t *dims;
+    float count = 1;
+    TRY(read_dims(&rank, &dims, r, node));
+    for (int i = 0; i < rank; i++)
+        count *= (float)dims[i];
     return add_constant(out, r, name, 0, NULL, &count, true);
 }
 

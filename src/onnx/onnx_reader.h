@@ -16,6 +16,8 @@ typedef struct hwnas_onnx_named {
     bool is_extra;                     /* a second output of a node, such as Dropout's mask */
     bool is_missing;                   /* of a node that was left out */
     bool is_empty;                     /* known to have no values, which no tensor of ours can be */
+    int empty_rank;                    /* of such a one, with its ... */
+    const int64_t *empty_dims;         /* ... dimensions; NULL: they are not known */
     struct hwnas_onnx_named *same_as;  /* what an Identity passed on; else NULL */
     int tensor;                        /* in the graph, once made */
 } hwnas_onnx_named;
@@ -148,6 +150,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_give(hwnas_onnx_reader *r, const char *nam
 void hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
 /* Is what has the name known to have no values? */
 bool hwnas_onnx_is_nothing(const hwnas_onnx_reader *r, const char *name);
+/* The dimensions of such a one, of which one is zero; NULL: it has values, or nobody knows. */
+const int64_t *hwnas_onnx_empty_dims(int *rank, const hwnas_onnx_reader *r, const char *name);
 /* The branch that an If takes, when it is known. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read_if(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
 /* The values of a Constant; NULL: the node is none, or says them in another way. */

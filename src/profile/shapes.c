@@ -16,6 +16,7 @@ typedef struct parser {
 } parser;
 
 static const int64_t MAX_LENGTH = INT32_MAX;
+static const int64_t OF_ALL = -1; /* behind a length: it is that of all variants */
 
 static hwnas_status fail(const parser *p, const char *why)
 {
@@ -29,8 +30,8 @@ static hwnas_status read_length(int64_t *out, parser *p)
     char *end;
     errno = 0;
     const long long value = strtoll(p->at, &end, 10);
-    if (*p->at < '0' || *p->at > '9' || errno || value < 1 || value > MAX_LENGTH)
-        return fail(p, "a length of 1 to 2147483647 is missing");
+    if (*p->at < '0' || *p->at > '9' || errno || value > MAX_LENGTH)
+        return fail(p, "a length of 0 to 2147483647 is missing");
     p->at = end;
     *out = value;
     return HWNAS_OK;
@@ -65,7 +66,7 @@ static hwnas_status read_dim(parser *p, hwnas_onnx_shape *input, int64_t *length
     if (*p->at == '{')
         return read_braces(lengths, p);
     TRY(read_length(&lengths[0], p));
-    lengths[1] = 0; /* of all variants */
+    lengths[1] = OF_ALL;
     return HWNAS_OK;
 }
 
@@ -103,7 +104,7 @@ static void make_set(hwnas_shape_set *out, const parser *p, size_t k)
         hwnas_str_addf(&text, "%s%s", i ? "," : "", input->input);
         for (int d = 0; d < input->rank; d++) {
             const int64_t *lengths = p->lengths[i][d];
-            input->dims[d] = lengths[1] ? lengths[k] : lengths[0];
+            input->dims[d] = lengths[1] == OF_ALL ? lengths[0] : lengths[k];
             hwnas_str_addf(&text, "%s%" PRId64, d ? "x" : "=", input->dims[d]);
         }
     }

@@ -1,5 +1,5 @@
-/* shapes.h: the shapes of inputs as a user writes them: "ids=1x128,mask=1x128", and of a sweep
- * "ids=1x{32,64,128}". */
+/* shapes.h: the shapes of inputs as a user writes them: "ids=1x128,mask=1x128", or by the names of
+ * dimensions "sequence=128", and of a sweep "ids=1x{32,64,128}". */
 #ifndef HWNAS_PROFILE_SHAPES_H
 #define HWNAS_PROFILE_SHAPES_H
 

@@ -26,6 +26,47 @@ onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]),
 END
 }
 
+# cached FILE: attention to what is in a cache and to x, as decoders of text are exported: keys are the cache and x, to the
+# scores comes a mask, to the answer how long the cache is; the keys are the next cache.
+cached() {
+    /usr/bin/python3 - "$@" <<'END'
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+def value(name, *dims):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+def node(op, inputs, output, **attributes):
+    return helper.make_node(op, inputs.split(), [output], **attributes)
+
+nodes = [
+    node("Concat", "past x", "keys", axis=1),
+    node("Transpose", "keys", "turned", perm=[0, 2, 1]),
+    node("MatMul", "x turned", "scores"),
+    node("Unsqueeze", "mask one", "row"),
+    node("Add", "scores row", "masked"),
+    node("Softmax", "masked", "shares", axis=2),
+    node("MatMul", "shares keys", "mixed"),
+    node("Shape", "past", "past_shape"),
+    node("Gather", "past_shape one", "length"),
+    node("Cast", "length", "length_f", to=TensorProto.FLOAT),
+    node("Size", "past", "size"),
+    node("Cast", "size", "size_f", to=TensorProto.FLOAT),
+    node("Add", "length_f size_f", "of_past"),
+    node("Add", "mixed of_past", "y"),
+]
+graph = helper.make_graph(
+    nodes, "g",
+    [value("x", "batch_size", "sequence_length", 8), value("mask", "batch_size", "past_sequence_length + sequence_length"),
+     value("past", "batch_size", "past_sequence_length", 8)],
+    [value("y", "batch_size", "sequence_length", 8), value("keys", "batch_size", "total", 8)],
+    [numpy_helper.from_array(np.array([1]), "one")])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), sys.argv[1])
+END
+}
+
 setup_file() {
     /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
 }
@@ -86,10 +127,32 @@ rows() {
     says out "*two.onnx*"
 }
 
+@test "--shape gives open dimensions by their names, and what is a sum of them" {
+    cached cached.onnx
+    [ "$(rows "(r['shape'], r['macs'])" cached.onnx --shape sequence_length=1,past_sequence_length=127)" = \
+        "[('sequence_length=1,past_sequence_length=127', 2048)]" ]
+    # Prefill, with an empty cache, and decode.
+    [ "$(rows "(r['batch'], r['macs'])" cached.onnx --shape 'sequence_length={128,1},past_sequence_length={0,127}')" = \
+        "[(1, 262144), (1, 2048)]" ]
+    [ "$(rows "(r['batch'], r['macs'])" cached.onnx --shape sequence_length=1,past_sequence_length=127,batch_size=4)" = "[(4, 8192)]" ]
+    [ "$(rows "(r['batch'], r['macs'])" cached.onnx --shape sequence_length=1,past_sequence_length=127 --batch 4)" = "[(4, 8192)]" ]
+    # By an input and by a name.
+    [ "$(rows "r['macs']" cached.onnx --shape x=1x1x8,past_sequence_length=127)" = "[2048]" ]
+    refuses 2 "*give the dimension 'sequence_length' two lengths, 1 and 2" \
+        profile cached.onnx --device null --shape x=1x1x8,sequence_length=2
+    refuses 2 "*dimension 1 of input 'mask' is open: 'past_sequence_length + sequence_length'*" \
+        profile cached.onnx --device null --shape sequence_length=1
+    refuses 2 "*a shape is given for 'sequence', which is no input and no open dimension*x=batch_size x sequence_length x 8*" \
+        profile cached.onnx --device null --shape sequence=1
+    refuses 2 "*a shape is given for 'sequence_length', which is no input*" \
+        profile cached.onnx --device null --shape sequence_length=1x1
+    refuses 1 "*reads '*', which has no values*" profile cached.onnx --device null --shape sequence_length=0,past_sequence_length=1
+}
+
 @test "wrong shapes are told with their place and a hint" {
     make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
     local text
-    for text in ids ids= =1x2 ids=1x ids=1xx8 ids=0x8 'ids=1x{32' 'ids=1x{}' 'ids=1x{32,64}x{1,2,3}' ids=1x8,, ids=1x8,ids=1x8 \
+    for text in ids ids= =1x2 ids=1x ids=1xx8 'ids=1x{32' 'ids=1x{}' 'ids=1x{32,64}x{1,2,3}' ids=1x8,, ids=1x8,ids=1x8 \
         ids=99999999999x8 ids=-1x8 'ids=1x8 '; do
         refuses 2 "*--shape '$text': *ids=1x{32,64}*" profile two.onnx --device null --shape "$text"
     done
@@ -122,6 +185,14 @@ rows() {
     HWNAS_SHAPES=x=100x3x8 node "$ort" input second.onnx in.bin
     "$HWNAS" run second.onnx --shape x=100x3x8 --input in.bin --output out.bin
     HWNAS_SHAPES=x=100x3x8 node "$ort" compare second.onnx in.bin out.bin 1e-5
+    cached cached.onnx
+    for shapes in x=1x5x8,mask=1x5,past=1x0x8 x=2x1x8,mask=2x8,past=2x7x8; do
+        HWNAS_SHAPES=$shapes node "$ort" input cached.onnx in.bin
+        for device in cpu ref; do
+            "$HWNAS" run cached.onnx --device $device --shape "$shapes" --input in.bin --output out.bin
+            HWNAS_SHAPES=$shapes node "$ort" compare cached.onnx in.bin out.bin 1e-5
+        done
+    done
 }
 
 @test "a file that cannot be read does not end the others" {
