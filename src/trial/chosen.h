@@ -13,7 +13,9 @@
  * mean over six published tables, from 0.0 to 1.0 (benchmarks/optimism, docs/predictors.md). */
 #define HWNAS_CHOSEN_DEVIATIONS 0.5
 
-/* NaN: the value is no prediction, or has no deviation. */
+/* NaN: the value is no prediction, or has no deviation; or it is one for which that mean was not
+ * measured: outside of what was learned, or of a precision that the table does not have. Their
+ * deviations are mostly doubt that networks have in common, by which none is chosen. */
 double hwnas_value_when_chosen(const hwnas_value_row *value, const hwnas_metric *metric);
 
 #endif

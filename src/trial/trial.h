@@ -29,6 +29,7 @@ typedef struct hwnas_source_kind {
     bool is_said;      /* in words its name stands behind the value: "66.12 % (predicted)" */
     const char *doubt; /* (optional) the same, instead of the name: "66.12 % ! outside ..." */
     bool is_predicted; /* a training would know better */
+    bool is_interpolated; /* predicted of what the predictor has learned from, by itself alone */
     bool is_of_run;    /* a device ran the network: what it took holds for its duplicates */
 } hwnas_source_kind;
 extern const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES];

@@ -352,10 +352,28 @@ for trial in found["front"]:
     assert less > 0 and abs(less - part * (told["high"] - told["low"]) / 2) < 1e-9
 END
     ends 0 study show s.db
-    says out "expected    of the front on average accuracy * % less than predicted: what is chosen is predicted too well"
+    says out "expected    of the front on average accuracy * points less than predicted: what is chosen is predicted too well"
     "$HWNAS" search --space nets.yaml --accuracy proxy:log-params --device null --objectives accuracy,macs --trials 10 \
         --study t.db --json --overwrite >out
     is out 'all(t["expected"] == {} for t in d["front"])'
+}
+
+@test "nothing is expected of a prediction outside of what was learned, or of another precision" {
+    write_table
+    ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
+    local source
+    search --space nets.yaml --accuracy p.json --trials 150 --study free.db --domain free
+    cp out free.json
+    search --space nets.yaml --accuracy p.json --trials 20 --study s8.db --dtype s8
+    cp out s8.json
+    search --space nets.yaml --accuracy p.json --trials 20 --study w4.db --dtype w4
+    cp out w4.json
+    for source in free:extrapolated s8:predicted-int8 w4:predicted-floats; do
+        is "${source%:*}.json" "any(t['objectives']['accuracy']['source'] == '${source#*:}' for t in d['front'])"
+        is "${source%:*}.json" "all((t['expected'] == {}) == (t['objectives']['accuracy']['source'] != 'predicted') for t in d['front'])"
+    done
+    ends 0 study show s8.db
+    not grep '^expected' out
 }
 
 @test "a study of a space with a base is not continued, nor begun with, when other values are kept" {
