@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/front.h"
 #include "study/verified.h"
@@ -29,6 +30,14 @@ static void add_hypervolume(hwnas_str *out, const hwnas_indicators *of)
     hwnas_str_add(out, "\n");
 }
 
+/* A difference of percentages is one of points. */
+static void add_difference(hwnas_str *out, const hwnas_goal *goal, double value)
+{
+    const hwnas_metric m = hwnas_metric_shown(goal->metric, value);
+    hwnas_str_addf(out, "%s %.*f%s%s", *m.unit ? goal->name : m.title, m.decimals, value / m.scale,
+                   *m.unit ? " " : "", strcmp(m.unit, "%") ? m.unit : "points");
+}
+
 /* By how much a front's predictions are too good in the mean, where they were chosen among several.
  */
 static void add_expected(hwnas_str *out, const hwnas_summary *s, const hwnas_summary_front *front)
@@ -48,8 +57,12 @@ static void add_expected(hwnas_str *out, const hwnas_summary *s, const hwnas_sum
         }
         if (!n)
             continue;
-        hwnas_str_add(out, "expected    of the front on average ");
-        add_value(out, of->goals[k], excess / (double)n);
+        hwnas_str_add(out, "expected    of the front");
+        if (front->device >= 0)
+            hwnas_str_addf(out, " on %s", s->job.goals.devices.rows[front->device].name);
+        hwnas_str_add(out, n < front->n ? ", where predicted within what was learned, on average "
+                                        : " on average ");
+        add_difference(out, of->goals[k], excess / (double)n);
         hwnas_str_addf(out, " %s than predicted: what is chosen is predicted too well\n",
                        of->goals[k]->metric->is_maximised ? "less" : "more");
     }
@@ -111,20 +124,54 @@ json_t *hwnas_indicators_json(const hwnas_summary *s, const hwnas_summary_front 
 
 /* ---- Failures ---- */
 
-static void count_failures(size_t n[HWNAS_N_STATUS], const hwnas_summary *s)
+typedef struct failure {
+    const char *status, *message;
+    const char *device; /* it alone has a wrong result; NULL: the trial failed as a whole */
+} failure;
+
+static bool find_failure(failure *out, const hwnas_summary *s, const hwnas_trial *trial)
 {
-    for (size_t i = 0; i < s->n_trials; i++)
-        if (s->trials[i].is_finished && s->trials[i].status != HWNAS_OK &&
-            (unsigned)s->trials[i].status < HWNAS_N_STATUS)
-            n[s->trials[i].status]++;
+    const char *on = NULL, *wrong = hwnas_verified_wrong(&on, s->verified, trial->number);
+    if (!trial->is_finished || (trial->status == HWNAS_OK && !wrong))
+        return false;
+    *out = trial->status == HWNAS_OK ? (failure){hwnas_status_name(HWNAS_E_WRONG_RESULT), wrong, on}
+                                     : (failure){hwnas_status_name(trial->status),
+                                                 trial->message ? trial->message : "", NULL};
+    return true;
 }
 
-void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s)
+json_t *hwnas_failures_json(const hwnas_summary *s)
 {
-    size_t n[HWNAS_N_STATUS] = {0};
+    json_t *failures = json_array();
+    failure f;
+    for (size_t i = 0; i < s->n_trials; i++)
+        if (find_failure(&f, s, &s->trials[i]))
+            json_array_append_new(failures, json_pack("{s:I, s:s, s:s, s:s, s:s*}", "trial",
+                                                      (json_int_t)s->trials[i].number, "arch",
+                                                      s->trials[i].code, "status", f.status,
+                                                      "message", f.message, "device", f.device));
+    return failures;
+}
+
+json_t *hwnas_failure_counts_json(const hwnas_summary *s)
+{
+    json_t *counts = json_object();
+    failure f;
+    for (size_t i = 0; i < s->n_trials; i++)
+        if (find_failure(&f, s, &s->trials[i]))
+            json_object_set_new(
+                counts, f.status,
+                json_integer(1 + json_integer_value(json_object_get(counts, f.status))));
+    return counts;
+}
+
+/* The most frequent first. */
+static void add_reasons(hwnas_str *out, const size_t counts[HWNAS_N_STATUS])
+{
+    size_t n[HWNAS_N_STATUS];
     bool is_first = true;
-    count_failures(n, s);
-    for (;;) {
+    memcpy(n, counts, sizeof n);
+    for (;; is_first = false) {
         int most = 0;
         for (int i = 0; i < HWNAS_N_STATUS; i++)
             most = n[i] > n[most] ? i : most;
@@ -133,42 +180,23 @@ void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s)
         hwnas_str_addf(out, "%s%zu %s", is_first ? " (" : ", ", n[most],
                        hwnas_status_name((hwnas_status)most));
         n[most] = 0;
-        is_first = false;
     }
     hwnas_str_add(out, is_first ? "" : ")");
 }
 
-json_t *hwnas_failure_counts_json(const hwnas_summary *s)
+void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s)
 {
-    size_t n[HWNAS_N_STATUS] = {0};
-    json_t *counts = json_object();
-    count_failures(n, s);
-    for (int i = 0; i < HWNAS_N_STATUS; i++)
-        if (n[i])
-            json_object_set_new(counts, hwnas_status_name((hwnas_status)i),
-                                json_integer((json_int_t)n[i]));
-    return counts;
-}
-
-json_t *hwnas_failures_json(const hwnas_summary *s)
-{
-    json_t *failures = json_array();
+    size_t n[HWNAS_N_STATUS] = {0}, n_partial = 0;
+    failure f;
     for (size_t i = 0; i < s->n_trials; i++) {
-        const hwnas_trial *trial = &s->trials[i];
-        const char *on = NULL, *wrong = hwnas_verified_wrong(&on, s->verified, trial->number);
-        if (!trial->is_finished || (trial->status == HWNAS_OK && !wrong))
+        if (!find_failure(&f, s, &s->trials[i]))
             continue;
-        const bool is_partial = trial->status == HWNAS_OK;
-        json_array_append_new(
-            failures,
-            json_pack("{s:I, s:s, s:s, s:s, s:s*}", "trial", (json_int_t)trial->number, "arch",
-                      trial->code, "status",
-                      hwnas_status_name(is_partial ? HWNAS_E_WRONG_RESULT : trial->status),
-                      "message",
-                      is_partial       ? wrong
-                      : trial->message ? trial->message
-                                       : "",
-                      "device", is_partial ? on : NULL));
+        if (f.device)
+            n_partial++;
+        else
+            n[s->trials[i].status]++;
     }
-    return failures;
+    add_reasons(out, n);
+    if (n_partial)
+        hwnas_str_addf(out, ", %zu with a wrong result on one device alone", n_partial);
 }

@@ -16,11 +16,13 @@ json_t *hwnas_indicators_json(const hwnas_summary *s, const hwnas_summary_front 
  * expected of it after the choice, in the unit of the value. A new reference. */
 json_t *hwnas_expected_json(const hwnas_trial *trial, const hwnas_goals *goals);
 
-/* " (3 timeout, 1 crashed)", the most frequent first; nothing where none failed. */
+/* " (3 timeout, 1 crashed)", the most frequent first, and how many are wrong on one device of
+ * several with a front each; nothing where none is. */
 void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s);
-/* Those that failed, and those of the front whose result is wrong. A new reference. */
+/* Those that failed, and those whose result is wrong on one device of several with a front each,
+ * with its name as `device`. A new reference. */
 json_t *hwnas_failures_json(const hwnas_summary *s);
-/* How many failed, by the name of the status. A new reference. */
+/* How many of these there are, by the name of the status. A new reference. */
 json_t *hwnas_failure_counts_json(const hwnas_summary *s);
 
 #endif

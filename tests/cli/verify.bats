@@ -87,7 +87,11 @@ digest() {
     is out "any(t['trial'] == $trial for t in d['fronts']['b']['front'])"
     is out "d['failures'][0]['device'] == 'a' and d['failures'][0]['status'] == 'wrong_result'"
     is out "d['failed'] == 0 and d['verified']['wrong'] == 1 and d['verified']['missing'] == []"
+    is out "d['failed_by'] == {'wrong_result': 1} and len(d['failures']) == 1"
     ends 0 study show s.db
+    says out "feasible, 0 failed, 1 with a wrong result on one device alone, in "
+    says out "expected    of the front on a on average accuracy * points less"
+    says out "expected    of the front on b on average accuracy * points less"
     says out "; 1 wrong result, failed: trial $trial on a"
 }
 
