@@ -8,23 +8,26 @@
 #include "derive/derive.h"
 #include "predict/predict.h"
 #include "space/space.h"
+#include "study/phases.h"
 #include "study/settings.h"
 
 void hwnas_job_exports(hwnas_job_export out[HWNAS_N_EXPORTS], const hwnas_job *job)
 {
-    out[0] = (hwnas_job_export){"onnx", job->export_onnx};
-    out[1] = (hwnas_job_export){"pytorch", job->export_pytorch};
-    out[2] = (hwnas_job_export){"yaml", job->export_yaml};
+    out[0] = (hwnas_job_export){"onnx", job->export_onnx, true};
+    out[1] = (hwnas_job_export){"pytorch", job->export_pytorch, true};
+    out[2] = (hwnas_job_export){"yaml", job->export_yaml, false};
 }
 
-char *hwnas_job_export_path(const char *path, const hwnas_job *job, int device)
+/* Of the front of a device of its own (-1: of none), in a phase (NULL: as the space's settings
+ * say). */
+static char *path_of(const char *path, const hwnas_job *job, int device, const char *phase)
 {
-    if (device < 0)
-        return hwnas_strdup(path);
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
-    return hwnas_printf("%.*s-%s%s", (int)stem, path,
-                        hwnas_job_row_name(&job->goals.devices, device).text, path + stem);
+    const size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
+    const hwnas_row_name row =
+        device < 0 ? (hwnas_row_name){""} : hwnas_job_row_name(&job->goals.devices, device);
+    return hwnas_printf("%.*s%s%s%s%s%s", (int)stem, path, device < 0 ? "" : "-", row.text,
+                        phase ? "-" : "", phase ? phase : "", path + stem);
 }
 
 /* ---- Checking ---- */
@@ -83,23 +86,35 @@ static hwnas_status check_path(const hwnas_job *job, const char *path)
         error.hint);
 }
 
-hwnas_status hwnas_job_check_exports(const hwnas_job *job)
+/* One of the exports in all the files that it may have. */
+static hwnas_status check_export(const hwnas_job *job, const hwnas_job_export *export)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_job_export exports[HWNAS_N_EXPORTS];
-    const int last = job->goals.is_front_per_device ? job->goals.devices.n : 0;
-    hwnas_job_exports(exports, job);
-    for (int i = 0; i < HWNAS_N_EXPORTS; i++)
-        for (int device = last ? 0 : -1; exports[i].path && device < last; device++) {
-            char *path = hwnas_job_export_path(exports[i].path, job, device);
+    const char *phases[HWNAS_MOST_PHASES];
+    const int n_phases = export->is_of_phase ? hwnas_phases_named(phases, job) : 0;
+    const int n_fronts = job->goals.is_front_per_device ? job->goals.devices.n : 1;
+    for (int f = 0; f < n_fronts; f++)
+        for (int p = -1; p < n_phases && status == HWNAS_OK; p++) {
+            char *path = path_of(export->path, job, job->goals.is_front_per_device ? f : -1,
+                                 p < 0 ? NULL : phases[p]);
             status = check_path(job, path);
-            for (int k = 0; k < i && status == HWNAS_OK; k++)
-                status = check_other(job, exports[i].path, "other export", exports[k].path);
             free(path);
-            if (status != HWNAS_OK)
-                return status;
         }
     return status;
+}
+
+hwnas_status hwnas_job_check_exports(const hwnas_job *job)
+{
+    hwnas_job_export exports[HWNAS_N_EXPORTS];
+    hwnas_job_exports(exports, job);
+    for (int i = 0; i < HWNAS_N_EXPORTS; i++) {
+        if (!exports[i].path)
+            continue;
+        TRY(check_export(job, &exports[i]));
+        for (int k = 0; k < i; k++)
+            TRY(check_other(job, exports[i].path, "other export", exports[k].path));
+    }
+    return HWNAS_OK;
 }
 
 /* ---- Writing ---- */
@@ -112,46 +127,98 @@ static bool is_any_wanted(const hwnas_job_export exports[HWNAS_N_EXPORTS])
     return false;
 }
 
-static hwnas_status write_winner(const hwnas_job *job, const hwnas_summary *summary,
-                                 const hwnas_summary_front *front,
-                                 void (*written)(void *context, const hwnas_network_file *file),
-                                 void *context)
+/* What a winner is written with. */
+typedef struct winner {
+    const hwnas_job *job;
+    int device; /* of its front; -1: of none */
+    hwnas_network_file file;
+    hwnas_arch *arch;
+    hwnas_job_phases phases;
+    void (*written)(void *context, const hwnas_network_file *file);
+    void *context;
+} winner;
+
+static hwnas_status write_one(winner *w, const hwnas_job_export *export, const hwnas_arch *arch,
+                              const char *phase)
+{
+    char *path = path_of(export->path, w->job, w->device, phase);
+    w->file.path = path;
+    w->file.format = export->format;
+    const hwnas_status status = hwnas_network_write(&w->file, arch);
+    if (status == HWNAS_OK)
+        w->written(w->context, &w->file);
+    free(path);
+    return status;
+}
+
+/* Whether the network is another one in the phase than as the settings say. */
+static hwnas_status is_other(bool *out, const winner *w, const hwnas_job_phase *phase)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *plain = NULL, *other = NULL;
+    TRY_OUT(hwnas_graph_build(&plain, w->arch, 1));
+    TRY_OUT(hwnas_phase_build(&other, phase, w->arch, 1));
+    *out = strcmp(hwnas_graph_digest(plain).hex, hwnas_graph_digest(other).hex) != 0;
+out:
+    hwnas_graph_free(plain);
+    hwnas_graph_free(other);
+    return status;
+}
+
+static hwnas_status write_phases(winner *w, const hwnas_job_export *export)
+{
+    for (int i = 0; i < w->phases.n; i++) {
+        const hwnas_job_phase *phase = &w->phases.rows[i];
+        bool is_wanted;
+        TRY(is_other(&is_wanted, w, phase));
+        if (!is_wanted)
+            continue;
+        hwnas_arch *arch = hwnas_phase_arch(phase, w->arch);
+        const hwnas_status status = write_one(w, export, arch, phase->name);
+        hwnas_arch_free(arch);
+        if (status != HWNAS_OK)
+            return status;
+    }
+    return HWNAS_OK;
+}
+
+/* `w` has what does not depend on the front. */
+static hwnas_status write_winner(winner *w, const hwnas_summary *summary,
+                                 const hwnas_summary_front *front)
 {
     hwnas_job_export exports[HWNAS_N_EXPORTS];
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
-    hwnas_arch *arch = NULL;
     hwnas_predictor *judge = NULL;
     char *code = NULL;
-    hwnas_job_exports(exports, job);
+    hwnas_job_exports(exports, w->job);
     if (!is_any_wanted(exports))
         return HWNAS_OK;
-    TRY_OUT(hwnas_load_space(&space, job->space));
-    if (job->predictor && hwnas_starts_with(job->predictor, "samples:"))
-        TRY_OUT(hwnas_predictor_load(&judge, job->predictor, space));
+    TRY_OUT(hwnas_load_space(&space, w->job->space));
+    if (w->job->predictor && hwnas_starts_with(w->job->predictor, "samples:"))
+        TRY_OUT(hwnas_predictor_load(&judge, w->job->predictor, space));
     code = hwnas_strdup(summary->trials[front->winner].code);
-    hwnas_settings settings = hwnas_settings_cut(code, job);
-    TRY_OUT(hwnas_arch_parse(&arch, space, code));
+    const hwnas_settings settings = hwnas_settings_cut(code, w->job);
+    TRY_OUT(hwnas_arch_parse(&w->arch, space, code));
+    TRY_OUT(hwnas_phases_open(&w->phases, w->job, space));
+    w->device = front->device;
+    w->file = (hwnas_network_file){
+        .precision = hwnas_trial_precision(&summary->job, settings, front->device),
+        .batch = settings.batch,
+        .samples = judge ? hwnas_predictor_samples_of(judge) : NULL};
     for (size_t i = 0; i < HWNAS_N_EXPORTS; i++) {
         if (!exports[i].path)
             continue;
-        char *path = hwnas_job_export_path(exports[i].path, job, front->device);
-        const hwnas_network_file file = {
-            .path = path,
-            .format = exports[i].format,
-            .precision = hwnas_trial_precision(&summary->job, settings, front->device),
-            .batch = settings.batch,
-            .samples = judge ? hwnas_predictor_samples_of(judge) : NULL};
-        status = hwnas_network_write(&file, arch);
-        if (status == HWNAS_OK)
-            written(context, &file);
-        free(path);
-        TRY_OUT(status);
+        TRY_OUT(write_one(w, &exports[i], w->arch, NULL));
+        if (exports[i].is_of_phase)
+            TRY_OUT(write_phases(w, &exports[i]));
     }
 out:
     free(code);
+    hwnas_phases_close(&w->phases);
+    hwnas_arch_free(w->arch);
+    w->arch = NULL;
     hwnas_predictor_free(judge);
-    hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;
 }
@@ -160,8 +227,9 @@ hwnas_status hwnas_job_write_exports(const hwnas_job *job, const hwnas_summary *
                                      void (*written)(void *context, const hwnas_network_file *file),
                                      void *context)
 {
+    winner w = {.job = job, .written = written, .context = context};
     for (int f = 0; f < summary->n_fronts; f++)
         if (summary->fronts[f].winner >= 0)
-            TRY(write_winner(job, summary, &summary->fronts[f], written, context));
+            TRY(write_winner(&w, summary, &summary->fronts[f]));
     return HWNAS_OK;
 }

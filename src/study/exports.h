@@ -7,21 +7,19 @@
 
 typedef struct hwnas_job_export {
     const char *format, *path; /* NULL: not wanted */
+    bool is_of_phase;          /* each phase that a goal names has a file of its own besides */
 } hwnas_job_export;
 
 enum { HWNAS_N_EXPORTS = 3 };
 void hwnas_job_exports(hwnas_job_export out[HWNAS_N_EXPORTS], const hwnas_job *job);
 
-/* "best.onnx"; of the front of a device of its own, "best-pi.onnx", -1: of none. Yours to free().
- */
-char *hwnas_job_export_path(const char *path, const hwnas_job *job, int device);
-
 /* That the winner can be written, and over no file that the job is about, is seen before the search
  * and not after it. */
 HWNAS_CHECKED hwnas_status hwnas_job_check_exports(const hwnas_job *job);
 
-/* Writes the winner of each front that has one to the files that the job wants. `written` is told
- * each file. */
+/* Writes the winner of each front that has one to the files that the job wants: "best.onnx", of the
+ * front of a device of its own "best-pi.onnx", in a phase in which it is another network
+ * "best-decode.onnx". `written` is told each file. */
 HWNAS_CHECKED hwnas_status hwnas_job_write_exports(
     const hwnas_job *job, const hwnas_summary *summary,
     void (*written)(void *context, const hwnas_network_file *file), void *context);

@@ -68,6 +68,28 @@ static hwnas_status open_phase(hwnas_job_phases *out, const hwnas_job *job,
     return check_choices(space, phase, place);
 }
 
+static int add_name(const char *names[HWNAS_MOST_PHASES], int n, const char *name)
+{
+    bool is_new = *name && n < HWNAS_MOST_PHASES;
+    for (int i = 0; i < n && is_new; i++)
+        is_new = strcmp(names[i], name) != 0;
+    if (is_new)
+        names[n] = name;
+    return n + is_new;
+}
+
+int hwnas_phases_named(const char *out[HWNAS_MOST_PHASES], const hwnas_job *job)
+{
+    const hwnas_goal *goals[HWNAS_MOST_GOALS];
+    const int n_goals = hwnas_goals_list(goals, &job->goals);
+    int n = 0;
+    for (int i = 0; i < job->goals.devices.n; i++)
+        n = add_name(out, n, job->goals.devices.rows[i].phase);
+    for (int i = 0; i < n_goals; i++)
+        n = add_name(out, n, goals[i]->phase);
+    return n;
+}
+
 hwnas_status hwnas_phases_open(hwnas_job_phases *out, const hwnas_job *job,
                                const hwnas_space *space)
 {
@@ -100,11 +122,17 @@ const hwnas_job_phase *hwnas_phases_find(const hwnas_job_phases *phases, const c
     return NULL;
 }
 
-hwnas_status hwnas_phase_build(hwnas_graph **out, const hwnas_job_phase *phase,
-                               const hwnas_arch *arch, int batch)
+hwnas_arch *hwnas_phase_arch(const hwnas_job_phase *phase, const hwnas_arch *arch)
 {
     hwnas_arch *own = hwnas_arch_new(phase->space);
     memcpy(own->genes, arch->genes, phase->space->n_genes * sizeof *own->genes);
+    return own;
+}
+
+hwnas_status hwnas_phase_build(hwnas_graph **out, const hwnas_job_phase *phase,
+                               const hwnas_arch *arch, int batch)
+{
+    hwnas_arch *own = hwnas_phase_arch(phase, arch);
     const hwnas_status status = hwnas_graph_build(out, own, batch);
     hwnas_arch_free(own);
     return status == HWNAS_OK ? status : hwnas_context(status, "the phase '%s'", phase->name);

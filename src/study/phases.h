@@ -18,6 +18,9 @@ typedef struct hwnas_job_phases {
     hwnas_job_phase rows[HWNAS_MOST_PHASES];
 } hwnas_job_phases;
 
+/* The names of the phases that goals of the job are of, each once; returns how many. Borrowed. */
+int hwnas_phases_named(const char *out[HWNAS_MOST_PHASES], const hwnas_job *job);
+
 /* Loads the space in each phase that a goal of the job names. HWNAS_E_INPUT: it has no such phase,
  * or other choices in it. `out` is to be closed then, too. */
 HWNAS_CHECKED hwnas_status hwnas_phases_open(hwnas_job_phases *out, const hwnas_job *job,
@@ -27,7 +30,8 @@ void hwnas_phases_close(hwnas_job_phases *phases); /* accepts none */
 /* NULL: it is not among them. */
 const hwnas_job_phase *hwnas_phases_find(const hwnas_job_phases *phases, const char *name);
 
-/* The network of an architecture of the space in a phase. */
+/* The same architecture in a phase, and its network there; the architecture is yours to free. */
+hwnas_arch *hwnas_phase_arch(const hwnas_job_phase *phase, const hwnas_arch *arch);
 HWNAS_CHECKED hwnas_status hwnas_phase_build(hwnas_graph **out, const hwnas_job_phase *phase,
                                              const hwnas_arch *arch, int batch);
 

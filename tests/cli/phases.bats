@@ -68,6 +68,24 @@ END
     grep -q 'llama:vocabulary=100,prompt=8,context=16,phase=prefill' out
 }
 
+@test "the winner is written in each phase that the goals name" {
+    local inputs
+    ends 0 search --space $space --device null --objectives time-to-first-token,tokens/s -c 'memory.cache <= 8 MiB' --trials 2 --study s.db \
+        --onnx best.onnx --pytorch best.py --yaml best.yaml
+    says best.onnx best-decode.onnx best.py best-decode.py best.yaml
+    # prefill is what the settings say.
+    [ "$(echo best*)" = "best-decode.onnx best-decode.py best.onnx best.py best.yaml" ]
+    inputs=$(/usr/bin/python3 -c "import onnx; print([i.name for i in onnx.load('best-decode.onnx').graph.input if 'past' in i.name][:2])")
+    [[ $inputs == *past_key*past_* ]]
+    ends 0 profile best.onnx best-decode.onnx --device null --seconds 0.02 --json
+    [ "$(json out "d['rows'][0]['macs'] > 4 * d['rows'][1]['macs']")" = True ]
+    # It is seen before the search that a file cannot be written.
+    mkdir other-decode.onnx
+    ends 1 search --space $space --device null --objectives time-to-first-token,tokens/s --trials 2 --study t.db --onnx other.onnx
+    says other-decode.onnx
+    [ ! -e t.db ]
+}
+
 @test "a phase that the space does not have is refused, with those that it has" {
     ends 2 search --space $space --device null --objectives encode.latency --trials 2
     says 'no phase '\''encode'\'''
