@@ -206,14 +206,14 @@ END
     cpu_job "measure: {timeout: 60}"
     HWNAS_RUNNER_FAULT=hang "$HWNAS" search job.yaml >/dev/null 2>&1 3>&- &
     local search=$! pid
-    for _ in $(seq 200); do
-        [ ! -e starts ] || [ ! -e job.db ] || break
+    until [ -s starts ] && [ -e job.db ]; do
+        kill -0 $search
         sleep 0.02
     done
     pid=$(<starts)
     kill -0 "$pid"
     kill -9 $search
-    for _ in $(seq 200); do
+    for _ in $(seq 3000); do
         [ -e /proc/"$pid"/exe ] || return 0
         sleep 0.02
     done

@@ -3,8 +3,9 @@
  *
  * MORTAL_TOLD=FILE: what the strategy is asked and told is added to the file, a line for each,
  * every number exact. MORTAL_DIES=N: it is killed at the N-th moment of its life; before and after
- * each beginning of a trial and each transaction of the study there is one. MORTAL_COUNT=FILE: when
- * it ends by itself, it writes the number of these moments.
+ * each beginning of a trial and each transaction of the study there is one. MORTAL_STOPS=N: it is
+ * stopped there, until SIGCONT. MORTAL_COUNT=FILE: when it ends by itself, it writes the number of
+ * these moments.
  *
  * MORTAL_CLOCK=FILE: as many seconds have passed as the file has bytes. Whoever takes time, such as
  * a program that trains, writes that to it. */
@@ -33,11 +34,13 @@ static void write_count(void)
 
 static void moment(void)
 {
-    const char *last = getenv("MORTAL_DIES");
+    const char *last = getenv("MORTAL_DIES"), *stop = getenv("MORTAL_STOPS");
     if (n_moments++ == 0 && getenv("MORTAL_COUNT"))
         atexit(write_count);
     if (last && n_moments == atol(last))
         kill(getpid(), SIGKILL);
+    if (stop && n_moments == atol(stop))
+        raise(SIGSTOP);
 }
 
 hwnas_status __real_hwnas_store_start(hwnas_store *store, uint64_t number, const char *code,

@@ -206,7 +206,12 @@ END
     says tuned "*on 25 samples that training has not seen*original*before*after*wrote again.safetensors*"
     # Whatever ends it, the best weights are kept.
     rm again.*
-    timeout -s INT 20 /usr/bin/python3 net-opt-finetune.py --threads 1 --minutes 5 --out again >tuned 2>messages || true
+    rm tuned
+    env --default-signal=INT /usr/bin/python3 net-opt-finetune.py --threads 1 --minutes 2 --out again >tuned 2>messages &
+    local training=$!
+    until [ -s tuned ]; do kill -0 $training || { cat messages; false; }; sleep 0.1; done
+    kill -INT $training
+    wait $training || true
     [ -s again.safetensors ]
     says messages "*interrupted*"
     if tune --epochs 0; then false; fi

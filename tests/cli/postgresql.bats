@@ -144,12 +144,15 @@ END
 }
 
 @test "who wants to change a study that another one changes is told who that is" {
-    job "strategy: random" "budget: {minutes: 5}"
-    "$HWNAS" search job.yaml --study "$STUDY" >/dev/null 2>&1 3>&- &
-    local searcher=$! n=0
-    until "$HWNAS" study show "$STUDY" >out 2>err || [ $n = 100 ]; do
+    # A search whose third training never ends.
+    printf '%s\n' '#!/bin/sh' 'echo >>calls' '[ "$(wc -l <calls)" -lt 3 ] || exec sleep 10000' 'echo 70' >train
+    chmod +x train
+    job "accuracy: command:./train" "strategy: random" "budget: {trials: 20}"
+    "$HWNAS" search job.yaml --study "$STUDY" >/dev/null 2>search.err 3>&- &
+    local searcher=$!
+    until "$HWNAS" study show "$STUDY" >out 2>err; do
+        kill -0 $searcher || { cat search.err; false; }
         sleep 0.1
-        n=$((n + 1))
     done
     refuses 1 "in use by hwnas on *, process $searcher" search job.yaml --study "$STUDY" --resume
     kill -9 $searcher
@@ -347,7 +350,7 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     cd elsewhere || return
     # If it has a transaction open, the server ends that after a minute.
     sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 0"
-    timeout 100 "$HWNAS" worker "$STUDY" --json >out 2>err || code=$?
+    timeout 600 "$HWNAS" worker "$STUDY" --json >out 2>err || code=$?
     kill -CONT $first
     [ $code = 0 ]
     is out "d['finished'] == $n"

@@ -82,24 +82,19 @@ END
     equals_whole s.db out
 }
 
-# interrupted SIGNAL: a search that gets it after a while.
+# interrupted SIGNAL: a search that gets it in the middle, where it stands still (mortal.c).
 interrupted() {
-    /usr/bin/python3 - "$HWNAS" "$REPLAY" $TRIALS "$1" <<'END'
-import os, signal, sqlite3, subprocess, sys, time
+    /usr/bin/python3 - "${HWNAS%/*}/tests/cli/mortal" "$REPLAY" $TRIALS "$1" <<'END'
+import os, signal, subprocess, sys
 program, job, n, name = sys.argv[1:]
+moments = 8 * 600  # eight of each trial
 search = subprocess.Popen([program, "search", job, "--trials", n, "--json", "--study", "s.db"],
-                          stdout=open("out", "w"), stderr=open("err", "w"))
-count = 0
-while count < 500:
-    time.sleep(.005)
-    assert search.poll() is None, "ended too early"
-    if os.path.exists("s.db"):
-        db = sqlite3.connect("file:s.db?mode=ro", uri=True)
-        count = db.execute("SELECT count(*) FROM trial").fetchone()[0]
-        db.close()
+                          stdout=open("out", "w"), stderr=open("err", "w"), env=dict(os.environ, MORTAL_STOPS=str(moments)))
+assert os.WIFSTOPPED(os.waitpid(search.pid, os.WUNTRACED)[1]), "ended too early"
 search.send_signal(getattr(signal, name))
+search.send_signal(signal.SIGCONT)
 search.send_signal(getattr(signal, name)) # as timeout(1) does
-assert search.wait(30) == 130, search.returncode
+assert search.wait() == 130, search.returncode
 END
     is out "d['interrupted'] and 500 <= d['finished'] < $TRIALS and len(d['front']) > 5"
     says err "hwnas: interrupted after * trials*hint: 'hwnas search $REPLAY --study s.db --resume' goes on"
@@ -155,8 +150,8 @@ END
     # The first one waits for a candidate that hangs.
     HWNAS_RUNNER_FAULT=hang "$HWNAS" search job.yaml >first.out 2>first.err 3>&- &
     first=$!
-    for _ in $(seq 200); do
-        [ ! -e job.db ] || [ "$("$HWNAS" study show job.db --json | json /dev/stdin "d['trials']")" != 1 ] || break
+    until [ -e job.db ] && [ "$("$HWNAS" study show job.db --json 2>/dev/null | json /dev/stdin "d['trials']" 2>/dev/null)" = 1 ]; do
+        kill -0 $first || { cat first.err; false; }
         sleep 0.02
     done
     refuses 1 "job.db: the study is in use by process $first" search job.yaml --resume

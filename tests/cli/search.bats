@@ -430,9 +430,9 @@ END
     [ "$(trials job.db)" = "$before" ]
     HWNAS_RUNNER_FAULT=hang "$HWNAS" search job.yaml --overwrite >first.out 2>first.err 3>&- &
     first=$!
-    for _ in $(seq 500); do
-        [ ! -e job.db-new ] || [ "$(/usr/bin/python3 -c 'import sqlite3
-print(*sqlite3.connect("job.db-new").execute("SELECT count(*) FROM trial").fetchone())')" != 1 ] || break
+    until [ -e job.db-new ] && [ "$(/usr/bin/python3 -c 'import sqlite3
+print(*sqlite3.connect("job.db-new").execute("SELECT count(*) FROM trial").fetchone())' 2>/dev/null)" = 1 ]; do
+        kill -0 $first || { cat first.err; false; }
         sleep 0.02
     done
     refuses 1 "job.db: the study is in use by process $first" search job.yaml --resume

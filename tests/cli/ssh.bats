@@ -60,11 +60,11 @@ END
     chmod +x "$BOARD/ssh"
     export HWNAS_SSH=$BOARD/ssh
     local i
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 600; i++)); do
         "$HWNAS_SSH" board true 2>"$BOARD/first" && break
         sleep 0.1
     done
-    ((i < 100)) || { cat "$BOARD/first" "$BOARD/sshd.log"; false; }
+    ((i < 600)) || { cat "$BOARD/first" "$BOARD/sshd.log"; false; }
     export STILL_BY_NETWORK=1 STILL_BY_SIZE=1
     undisturbed "$HWNAS" "${SEARCH[@]}" --device null --trials 40 --study "$BOARD/here.db" >"$BOARD/here.json"
 }

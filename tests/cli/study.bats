@@ -161,16 +161,25 @@ END
     /usr/bin/python3 - "$HWNAS" <<'END'
 import json, os, subprocess, sys, time
 seconds = json.load(open("whole"))["wall_seconds"]
-killed = 0
-for sitting in range(60):
-    resume = ["--resume"] if os.path.exists("s.db") else []
-    search = subprocess.Popen([sys.argv[1], "search", "job.yaml", "--study", "s.db", *resume],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(seconds * .15 * (1 + sitting / 4))
-    search.kill()
-    if search.wait() == 0:
-        break
-    killed += 1
+
+def kill_often(seconds):
+    """Until a search comes to its end; how often it was killed."""
+    for sitting in range(60):
+        resume = ["--resume"] if os.path.exists("s.db") else []
+        search = subprocess.Popen([sys.argv[1], "search", "job.yaml", "--study", "s.db", *resume],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(seconds * .15 * (1 + sitting / 4))
+        search.kill()
+        if search.wait() == 0:
+            return sitting
+    return 60
+
+# The whole search may have been slower than these are: others used the machine.
+killed = kill_often(seconds)
+while killed < 2 and seconds > 1e-3:
+    os.remove("s.db")
+    seconds /= 2
+    killed = kill_often(seconds)
 assert killed >= 2, killed
 END
     ends 0 search job.yaml --json --study s.db --resume
@@ -668,19 +677,24 @@ END
 }
 
 @test "a study is looked at while it is written: each look is of one moment" {
-    local search looks=0
+    local search looks=0 now before=0 code=0
+    # It goes on until there were looks enough.
     job "strategy: random" "space: accel_nasbench" "accuracy: accel_nasbench_imagenet" "objectives: [accuracy, params]" \
-        device "budget: {trials: 3000}"
-    "$HWNAS" search job.yaml --study job.db --quiet >/dev/null 3>&- &
+        device "budget: {minutes: 100}"
+    "$HWNAS" search job.yaml --study job.db --quiet >/dev/null 2>search.err 3>&- &
     search=$!
-    until [ -e job.db ] && "$HWNAS" study show job.db >/dev/null 2>&1; do sleep 0.01; done
-    while kill -0 $search; do
+    until [ -e job.db ] && "$HWNAS" study show job.db >/dev/null 2>&1; do kill -0 $search || { cat search.err; false; }; sleep 0.01; done
+    while [ $looks -lt 8 ]; do
+        kill -0 $search || { cat search.err; false; }
         ends 0 study show job.db --json
         is out "d['failed'] == 0 and d['trials'] - d['finished'] in (0, 1) and len(d['front']) > 0"
-        looks=$((looks + 1))
+        now=$(json out "d['finished']")
+        [ "$now" -eq "$before" ] || looks=$((looks + 1))
+        before=$now
     done
-    wait $search
-    [ $looks -gt 3 ]
+    kill -INT $search
+    wait $search || code=$?
+    [ $code = 130 ]
 }
 
 @test "studies of a directory are listed, those that cannot be read too" {

@@ -47,6 +47,30 @@ wrong() {
     [ -z "$(find . -name '*.pt')" ]
 }
 
+# held_python: writes ./python, in which a training stops for ever as it tells of the epoch that stands in the file `hold`;
+# what it tells is in the file `said` as well.
+held_python() {
+    cat >python <<'END'
+#!/usr/bin/python3
+import builtins, os, runpy, sys, time
+plain = print
+
+def tell(*words, **how):
+    text = " ".join(map(str, words))
+    with open("said", "a") as file:
+        file.write(text + "\n")
+    plain(*words, **how)
+    while os.path.exists("hold") and text.startswith(f"epoch {open('hold').read().strip()} "):
+        time.sleep(0.05)
+
+builtins.print = tell
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+END
+    chmod +x python
+}
+
 @test "a network is trained as a plain PyTorch program trains it, and once" {
     recipe 'epochs: 3' 'batch: 192' 'optimizer: {name: sgd, rate: 0.2}' 'schedule: cosine' 'label-smoothing: 0.1' 'threads: 1'
     ends 0 predictor score train:recipe.yaml tiny.yaml one.csv
@@ -64,9 +88,7 @@ wrong() {
 
 @test "what was killed goes on where it was: no finished training is lost or done twice" {
     recipe 'epochs: 12' 'batch: 16' 'augment: {flip: true, shift: 2, crop: 0.7, cutout: 4}' 'ema: 0.9' 'threads: 1'
-    # Python, and what it says.
-    printf '#!/bin/sh\n/usr/bin/python3 "$@" >said || exit\ncat said >>said.all\ncat said\n' >python
-    chmod +x python
+    held_python
     HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
     cp out whole
     mkdir again
@@ -75,13 +97,15 @@ wrong() {
     local round pid
     for round in 1 2; do
         rm -f said
+        echo $((4 * round)) >hold
         HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml tiny.yaml both.csv >out 2>err </dev/null &
         pid=$!
-        until grep -qs "^epoch $((4 * round)) " said; do kill -0 $pid || return 1; sleep 0.05; done
+        until grep -qs "^epoch $((4 * round)) " said; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
         kill -9 $pid
         wait $pid || true
-        cp said "said.$round"
+        mv said "said.$round"
     done
+    rm hold
     HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
     cmp out ../whole
     # What went on did not begin anew.
@@ -91,10 +115,11 @@ wrong() {
     # The answer of a finished training that nobody heard is not computed again.
     head -n 2 recipe.tiny.csv >one
     mv one recipe.tiny.csv
-    rm said.all
+    rm said
     HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
     cmp out ../whole
-    not grep -q '^epoch' said.all
+    [ -s said ]
+    not grep -q '^epoch' said
     # Results of two recipes are not mixed.
     sed -i 's/epochs: 12/epochs: 4/' recipe.yaml
     printf 'arch\nwidth=4\n' >both.csv
@@ -271,11 +296,19 @@ END
     mkdir again
     cp many.yaml recipe.yaml again
     cd again
+    # Python in which a training waits while there are as many results as the file `hold` says.
+    cat >python <<'END'
+#!/bin/sh
+until [ ! -e hold ] || [ "$(cat recipe.many.*csv 2>/dev/null | grep -vc ^code)" -lt "$(cat hold)" ]; do sleep 0.05; done
+exec /usr/bin/python3 "$@"
+END
+    chmod +x python
     local n pid
     for n in 3 6 9; do
-        "$HWNAS" "${how[@]}" $([ ! -e s.db ] || echo --resume) --quiet >/dev/null 2>&1 &
+        echo $n >hold
+        HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" "${how[@]}" $([ ! -e s.db ] || echo --resume) --quiet >out 2>err &
         pid=$!
-        until [ "$(cat recipe.many.*csv 2>/dev/null | grep -vc ^code)" -ge $n ]; do kill -0 $pid || return 1; sleep 0.05; done
+        until [ "$(cat recipe.many.*csv 2>/dev/null | grep -vc ^code)" -ge $n ]; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
         kill -9 $pid
         wait $pid || true
     done
@@ -331,13 +364,13 @@ END
 }
 
 @test "hwnas train: a network with its weights, and the accuracy of the file" {
-    recipe 'epochs: 40' 'batch: 16' 'optimizer: {rate: 0.2}' 'ema: 0.9' 'threads: 1'
+    recipe 'epochs: 6' 'batch: 16' 'optimizer: {rate: 0.2}' 'ema: 0.9' 'threads: 1'
     sed -i 's/validation: 0.25/validation: 0.25\n  test: 0.25/' recipe.yaml
     ends 0 train tiny.yaml --arch width=8 --recipe recipe.yaml --out whole --json
     cp out told
     is told 'd["samples"] == 64'
-    [ "$(grep -c '^epoch ' err)" = 40 ]
-    [ "$(wc -l <whole.csv)" = 41 ]
+    [ "$(grep -c '^epoch ' err)" = 6 ]
+    [ "$(wc -l <whole.csv)" = 7 ]
     says whole.csv 'epoch,loss,validation_loss,validation_pct'
     # What the file computes is what PyTorch does with the checkpoint.
     /usr/bin/python3 - <<'END'
@@ -360,11 +393,14 @@ END
     [ "$(json out 'd["values"]["top1"]["value"]')" = "$(json told 'd["values"]["top1"]["value"]')" ]
     refuses 2 'whole.onnx is there already*--overwrite' train tiny.yaml --arch width=8 --recipe recipe.yaml --out whole
     # Killed, it goes on, to the same.
-    "$HWNAS" train tiny.yaml --arch width=8 --recipe recipe.yaml --out again >out 2>err </dev/null &
+    held_python
+    echo 2 >hold
+    HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" train tiny.yaml --arch width=8 --recipe recipe.yaml --out again >out 2>err </dev/null &
     local pid=$!
-    until grep -qs '^epoch 2 ' err; do kill -0 $pid || return 1; sleep 0.05; done
+    until grep -qs '^epoch 2 ' err; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
     kill -9 $pid
     wait $pid || true
+    rm hold
     [ ! -e again.onnx ]
     ends 0 train tiny.yaml --arch width=8 --recipe recipe.yaml --out again
     not grep -q '^epoch 1 ' err

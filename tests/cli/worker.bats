@@ -61,39 +61,50 @@ is_whole() {
 # children PROCESS
 children() { cat "/proc/$1/task/$1/children"; }
 
-@test "a worker that is killed costs nothing, and those of a search that is killed end" {
-    printf '%s\n' '#!/bin/sh' 'sleep 0.05' 'echo 70' >train
+# held_trainer: writes ./train, whose 20th training and those after it wait until the file `go` is there.
+held_trainer() {
+    printf '%s\n' '#!/bin/sh' 'echo >>calls' 'until [ "$(wc -l <calls)" -lt 20 ] || [ -e go ]; do sleep 0.02; done' 'echo 70' >train
     chmod +x train
+}
+
+# n_finished STUDY SEARCH N: waits until the process's study has so many finished trials.
+n_finished() {
+    until [ -e "$1" ] && [ "$(sql "$1" "SELECT count(*) FROM event WHERE kind = 'finished'" 2>/dev/null)" -ge "$3" ]; do
+        kill -0 "$2" || { cat err; return 1; }
+        sleep 0.05
+    done 2>/dev/null
+}
+
+@test "a worker that is killed costs nothing, and those of a search that is killed end" {
+    held_trainer
     job "accuracy: command:./train" "strategy: random" "budget: {trials: 60}"
     "$HWNAS" search job.yaml --workers 4 >out 2>err 3>&- &
-    local search=$! others other n=0
-    until [ -e job.db ] && [ "$(sql job.db "SELECT count(*) FROM event WHERE kind = 'finished'")" -ge 10 ]; do
-        sleep 0.05
-        n=$((n + 1))
-        [ $n -lt 400 ]
-    done
+    local search=$! others other n
+    n_finished job.db $search 10
     read -r -a others <<<"$(children $search)"
     [ ${#others[@]} -ge 3 ]
     kill -9 "${others[0]}"
     sql job.db "UPDATE lease SET expires = 0" # as after a minute
+    touch go
     wait $search
     says err "was killed"
     is_whole job.db 60
 
     ends 0 search job.yaml --resume --trials 61
-    sed -i 's/trials: 60/trials: 1000/; s/random/random/' job.yaml
+    rm -f go calls train.*.csv
     "$HWNAS" search job.yaml --workers 4 --study long.db >out 2>err 3>&- &
     search=$!
-    until [ -e long.db ] && [ "$(sql long.db "SELECT count(*) FROM event WHERE kind = 'finished'")" -ge 10 ]; do sleep 0.05; done
+    n_finished long.db $search 10
     read -r -a others <<<"$(children $search)"
+    [ ${#others[@]} -ge 3 ]
     kill -9 $search
     wait $search || true
     for other in "${others[@]}"; do
-        for ((n = 0; n < 200; n++)); do
+        for ((n = 0; n < 1200; n++)); do
             kill -0 "$other" 2>/dev/null || break
             sleep 0.05
         done
-        [ $n -lt 200 ]
+        [ $n -lt 1200 ]
     done
     ends 0 study show long.db
 }
@@ -105,14 +116,14 @@ children() { cat "/proc/$1/task/$1/children"; }
 }
 
 @test "a search by workers that is interrupted ends all of them, and what was begun is gone on with at once" {
-    printf '%s\n' '#!/bin/sh' 'sleep 0.05' 'echo 70' >train
-    chmod +x train
+    held_trainer
     job "accuracy: command:./train" "strategy: random" "budget: {trials: 80}"
     "$HWNAS" search job.yaml --workers 3 >out 2>err 3>&- &
     local search=$! code=0
-    until [ -e job.db ] && [ "$(sql job.db "SELECT count(*) FROM event WHERE kind = 'finished'")" -ge 5 ]; do sleep 0.05; done
+    n_finished job.db $search 5
     kill -TERM $search
     wait $search || code=$?
+    touch go
     [ $code = 130 ]
     [ "$(sql job.db "SELECT count(*) FROM lease WHERE expires > 0")" = 0 ]
     ends 0 search job.yaml --workers 3
@@ -204,10 +215,12 @@ with open("shared.db", "r+b") as file:
     job "accuracy: command:./train" "train-budget: 20" "budget: {trials: 40}"
     refuses 1 'job.yaml:?:?*: workers cannot share a budget of trainings' search job.yaml --workers 2
     [ ! -e job.db ]
-    job "strategy: random" "budget: {minutes: 5}"
-    "$HWNAS" search job.yaml >/dev/null 2>&1 3>&- &
+    rm job.yaml train
+    held_trainer
+    job "accuracy: command:./train" "strategy: random" "budget: {trials: 60}"
+    "$HWNAS" search job.yaml >/dev/null 2>err 3>&- &
     local searcher=$!
-    until [ -e job.db ]; do sleep 0.1; done
+    n_finished job.db $searcher 5
     refuses 1 "in use by process $searcher" worker job.db
     kill -9 $searcher
     wait $searcher || true

@@ -211,7 +211,9 @@ END
 sys.argv = sys.argv[1:]; exec(open("long.py").read())' long.py $what >said 3>&- &
         pid=$!
         until grep -q begun said; do kill -0 $pid; sleep 0.1; done
-        sleep 2
+        # A runner has begun, and of a search a trial is finished.
+        until [ "$(cat /proc/$pid/task/*/children)" ]; do kill -0 $pid; sleep 0.1; done
+        until [ $what != search ] || "$HWNAS" study show s.db >/dev/null 2>&1; do kill -0 $pid; sleep 0.1; done
         kill -INT $pid
         timeout 60 tail --pid=$pid -f /dev/null
         wait $pid
