@@ -20,6 +20,7 @@ static void profile_csv(hwnas_str *out, const void *found)
 static void profile_markdown(hwnas_str *out, const void *found)
 {
     hwnas_profile_markdown(out, found);
+    hwnas_layers_markdown(out, found);
 }
 
 static void layers_csv(hwnas_str *out, const void *found)
@@ -42,8 +43,11 @@ static const hwnas_report_kind report_of_profile = {.text = profile_text,
                                                     .csv = profile_csv,
                                                     .markdown = profile_markdown,
                                                     .free = profile_free};
-static const hwnas_report_kind report_of_layers = {
-    .text = profile_text, .json = profile_json, .csv = layers_csv, .free = profile_free};
+static const hwnas_report_kind report_of_layers = {.text = profile_text,
+                                                   .json = profile_json,
+                                                   .csv = layers_csv,
+                                                   .markdown = profile_markdown,
+                                                   .free = profile_free};
 
 hwnas_report *hwnas_report_of_profile(hwnas_profile *profile, bool with_layers)
 {

@@ -72,7 +72,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
         {"csv", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_csv, NULL, "comma-separated values"},
         {"markdown", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &as_markdown, NULL,
-         "the rows as a table of Markdown"},
+         "the rows, and layers, as tables of Markdown"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, lists.models, &n, &done));
     if (done)
@@ -86,10 +86,6 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     if (runs < 1 || runs > INT_MAX)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--runs must be 1 or more");
     TRY(hwnas_table_format(&format, as_json, as_csv, as_markdown));
-    if (as_markdown && profile.with_layers)
-        return hwnas_hint(
-            hwnas_fail(HWNAS_E_USAGE, NULL, "--markdown is of the rows, without layers"),
-            "--csv and --json have the layers");
     TRY(hwnas_sweep_read(&profile, &lists));
     profile.models = lists.models;
     profile.n_models = (size_t)n;

@@ -73,7 +73,7 @@ static void add_limits(hwnas_str *out, const hwnas_roofline *r)
                                   : "");
 }
 
-static void add_table(hwnas_str *out, const hwnas_layers *layers)
+static void fill_table(hwnas_grid *grid, const hwnas_layers *layers)
 {
     static const struct {
         const char *heading;
@@ -86,39 +86,88 @@ static void add_table(hwnas_str *out, const hwnas_layers *layers)
         {"FLOP/byte", HWNAS_GRID_RIGHT}, {"% of roof", HWNAS_GRID_RIGHT},
         {"bound by", HWNAS_GRID_LEFT},   {"as", HWNAS_GRID_LEFT},
     };
-    hwnas_grid grid = {0};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        hwnas_grid_column(&grid, columns[i].heading, columns[i].side);
+        hwnas_grid_column(grid, columns[i].heading, columns[i].side);
     for (size_t i = 0; i < layers->n; i++)
-        put_layer(&grid, layers, &layers->layers[i]);
+        put_layer(grid, layers, &layers->layers[i]);
+}
+
+static void add_heading(hwnas_str *out, const hwnas_profile_row *row)
+{
+    hwnas_str_addf(out, "%s, %s, batch %d, %d thread%s, %s", row->model, row->device, row->batch,
+                   row->threads, row->threads == 1 ? "" : "s", hwnas_profile_row_dtype(row));
+}
+
+static void add_sum(hwnas_str *out, const hwnas_layers *layers)
+{
+    hwnas_str_addf(out,
+                   "sum of the %zu parts %.4g ms, the whole %.4g ms [%.4g, %.4g]: %.3f; side by "
+                   "side %.3f [%.3f, %.3f]",
+                   layers->n, 1e3 * layers->sum, 1e3 * layers->whole.p50, 1e3 * layers->whole.low,
+                   1e3 * layers->whole.high, layers->sum / layers->whole.p50, layers->ratio.p50,
+                   layers->ratio.low, layers->ratio.high);
+}
+
+static void add_text(hwnas_str *out, const hwnas_layers *layers)
+{
+    hwnas_grid grid = {0};
+    if (layers->has_roofline)
+        add_limits(out, &layers->roofline);
+    fill_table(&grid, layers);
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
+    add_sum(out, layers);
+    hwnas_str_add(out, "\n");
 }
+
+static void add_markdown(hwnas_str *out, const hwnas_layers *layers)
+{
+    hwnas_grid grid = {0};
+    hwnas_str line = {0};
+    fill_table(&grid, layers);
+    hwnas_grid_markdown(out, &grid);
+    hwnas_grid_done(&grid);
+    add_sum(&line, layers);
+    hwnas_str_add(out, "\n");
+    hwnas_markdown_text(out, line.s);
+    hwnas_str_add(out, "\n");
+    hwnas_str_done(&line);
+}
+
+static const char UNTOLD[] = "this device does not tell its steps\n";
 
 void hwnas_layers_text(hwnas_str *out, const hwnas_profile *profile)
 {
-    for (const hwnas_profile_row *row = profile->rows; row < profile->rows + profile->n_rows;
-         row++) {
-        const hwnas_layers *layers = row->layers;
-        if (!layers)
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        if (!row->layers)
             continue;
-        hwnas_str_addf(out, "\n%s, %s, batch %d, %d thread%s, %s\n", row->model, row->device,
-                       row->batch, row->threads, row->threads == 1 ? "" : "s",
-                       hwnas_profile_row_dtype(row));
-        if (!layers->n) {
-            hwnas_str_add(out, "this device does not tell its steps\n");
+        hwnas_str_add(out, "\n");
+        add_heading(out, row);
+        hwnas_str_add(out, "\n");
+        if (row->layers->n)
+            add_text(out, row->layers);
+        else
+            hwnas_str_add(out, UNTOLD);
+    }
+}
+
+void hwnas_layers_markdown(hwnas_str *out, const hwnas_profile *profile)
+{
+    for (size_t i = 0; i < profile->n_rows; i++) {
+        const hwnas_profile_row *row = &profile->rows[i];
+        hwnas_str heading = {0};
+        if (!row->layers)
             continue;
-        }
-        if (layers->has_roofline)
-            add_limits(out, &layers->roofline);
-        add_table(out, layers);
-        hwnas_str_addf(
-            out,
-            "sum of the %zu parts %.4g ms, the whole %.4g ms [%.4g, %.4g]: %.3f; side by "
-            "side %.3f [%.3f, %.3f]\n",
-            layers->n, 1e3 * layers->sum, 1e3 * layers->whole.p50, 1e3 * layers->whole.low,
-            1e3 * layers->whole.high, layers->sum / layers->whole.p50, layers->ratio.p50,
-            layers->ratio.low, layers->ratio.high);
+        add_heading(&heading, row);
+        hwnas_str_add(out, "\n## ");
+        hwnas_markdown_text(out, heading.s);
+        hwnas_str_add(out, "\n\n");
+        hwnas_str_done(&heading);
+        if (row->layers->n)
+            add_markdown(out, row->layers);
+        else
+            hwnas_str_add(out, UNTOLD);
     }
 }
 

@@ -7,6 +7,7 @@
 
 /* For each row that has layers a table of them, the slowest first, and what they sum up to. */
 void hwnas_layers_text(hwnas_str *out, const hwnas_profile *profile);
+void hwnas_layers_markdown(hwnas_str *out, const hwnas_profile *profile);
 /* A row for each layer of each row, with the row's setting in front. */
 void hwnas_layers_csv(hwnas_str *out, const hwnas_profile *profile);
 

@@ -219,6 +219,26 @@ END
     refuses 2 "bad.json:*no JSON" report bad.json
 }
 
+@test "profile --layers --markdown: a table of the layers behind that of the rows" {
+    ends 0 profile mnist_mlp mnist_cnn --layers --seconds 0.05 --markdown
+    mv out printed
+    ends 0 profile mnist_mlp mnist_cnn --layers --seconds 0.05 --csv
+    /usr/bin/python3 - printed out <<'END'
+import csv, re, sys
+first, *parts = open(sys.argv[1]).read().split("\n## ")
+rows = list(csv.DictReader(open(sys.argv[2])))
+assert len(parts) == 2 and first.startswith("| model"), first
+for part, model in zip(parts, ("mnist_mlp", "mnist_cnn")):
+    assert part.replace("\\", "").startswith(model + ", cpu, batch 1, 1 thread, f32\n\n| layer"), part
+    table = [line for line in part.split("\n") if line.startswith("|")]
+    wanted = {row["layer"] for row in rows if row["model"] == model}
+    assert {line.split("|")[1].strip().replace("\\", "") for line in table[2:]} == wanted, table
+    assert "sum of the" in part
+END
+    ends 0 profile mnist_mlp --device null --layers --seconds 0.02 --markdown
+    says out "this device does not tell its steps"
+}
+
 @test "profile and compare --markdown: the rows that --csv and --json have, and no name is markup" {
     ends 0 profile mnist_mlp mnist_cnn --batch 1,2 --seconds 0.05 --save here.json --markdown
     mv out printed
@@ -230,7 +250,6 @@ END
     [ "$(grep -c '| \(\\\[.*\\\]\|-\) \\~ |' wide.md)" = 4 ]
     refuses 2 "--csv and --markdown exclude each other" profile mnist_mlp --csv --markdown
     refuses 2 "--json and --markdown exclude each other" compare mnist_mlp --json --markdown
-    refuses 2 "--markdown is of the rows*--csv" profile mnist_mlp --layers --markdown
     refuses 2 "--baseline measures what its file holds" compare --baseline here.json --markdown
     sed 's/"model": "mnist_mlp"/"model": "m|p_*<b>"/' here.json >odd.json
     ends 0 compare --profile odd.json --percentile p50 --csv
