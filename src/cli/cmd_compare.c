@@ -167,9 +167,9 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
          "of --baseline: slower by this share is no change (0.05); of --outputs: a difference, of "
          "the largest value (f32: 0.0001)"},
         {"outputs", 0, HWNAS_OPTION_FLAG, &outputs, NULL,
-         "instead: how outputs and nodes differ; of one model, from those of ref"},
+         "instead: how outputs and nodes differ; of one model, from ref's"},
         {"input", 'i', HWNAS_OPTION_LIST | HWNAS_OPTION_RARE, &data.files, "FILE",
-         "of --outputs: samples, as run has them (random ones)"},
+         "of --outputs: samples, the first batch of them (random ones)"},
         {"x", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &data.x, "NAME",
          "array of the samples in a .npz (x)"},
         HWNAS_RANGE_OPTIONS(data, HWNAS_OPTION_RARE),
@@ -201,6 +201,9 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     if (!data.files.n && (data.x || data.scale || data.mean || data.std || data.layout))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "--x, --scale, --mean, --std and --layout are of --outputs --input FILE");
+    if (!outputs && !baseline.recorded && baseline.tolerance >= 0)
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--tolerance belongs to --baseline, or to --outputs");
     TRY(read_question(&compare, target, load, percentile));
     TRY(read_training(&models, &compare, &training, lists.streams));
     if (baseline.recorded && (profiles || compare.prices || models.save || as_csv || as_markdown ||

@@ -31,7 +31,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
         {"batch", 'b', HWNAS_OPTION_TEXT, &lists.batches, "LIST",
          "batch sizes (1, or what an ONNX file fixes)"},
         {"shape", 0, HWNAS_OPTION_TEXT, &profile.shape, "SHAPES",
-         "open dimensions of ONNX files: ids=1x128; by name n=128; a sweep n={1,8}"},
+         "open dimensions of ONNX: ids=1x128; by name n=128; a sweep n={1,8}"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers, or all (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
          "f32, tf32, bf16, f16, s8, w8, w4; mixed, mixed-bf16: part s8 (f32)"},

@@ -34,16 +34,29 @@ static size_t place_of(const hwnas_graph *graph, const int *list, size_t n, cons
     return i;
 }
 
-/* For each of `n` tensors of the first its place in the second; false: one is missing there. */
-static bool by_name(size_t *out, const hwnas_graph *const graphs[2], const int *const lists[2],
+static bool is_among(const size_t *places, size_t n, size_t place)
+{
+    for (size_t i = 0; i < n; i++)
+        if (places[i] == place)
+            return true;
+    return false;
+}
+
+/* For each of `n` tensors of the first its place in the second: that of its name, and those whose
+ * names are not there take the others, in order. */
+static void pair_up(size_t *out, const hwnas_graph *const graphs[2], const int *const lists[2],
                     size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         out[i] = place_of(graphs[1], lists[1], n, tensor_of(graphs[0], lists[0], i)->name);
-        if (out[i] == n)
-            return false;
+    size_t free_place = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (out[i] < n)
+            continue;
+        while (is_among(out, n, free_place))
+            free_place++;
+        out[i] = free_place;
     }
-    return true;
 }
 
 /* `what`: "input" or "output". */
@@ -54,9 +67,7 @@ static hwnas_status match(size_t *out, const hwnas_side sides[2], const char *wh
     if (n[0] != n[1])
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has %zu %ss, %s has %zu", sides[0].name, n[0],
                           what, sides[1].name, n[1]);
-    if (!by_name(out, graphs, lists, n[0]))
-        for (size_t i = 0; i < n[0]; i++)
-            out[i] = i;
+    pair_up(out, graphs, lists, n[0]);
     for (size_t i = 0; i < n[0]; i++) {
         const hwnas_tensor *a = tensor_of(graphs[0], lists[0], i);
         const hwnas_tensor *b = tensor_of(graphs[1], lists[1], out[i]);

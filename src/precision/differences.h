@@ -30,10 +30,10 @@ typedef struct hwnas_differences {
 } hwnas_differences;
 
 /* Runs both on `n_samples` times the first network's inputs, one behind the other. Inputs and
- * outputs belong together by their names, or by their places where names differ; other shapes are
- * HWNAS_E_INPUT. Outputs are of the networks as they are deployed, nodes of a second run, in which
- * each is an output too, so that less is fused. All nodes' tensors are held at a time. `stop` as
- * hwnas_stop(), NULL: none. `out` is to be done with even after a failure. */
+ * outputs belong together by their names, and those whose names the other has not by their order;
+ * other shapes are HWNAS_E_INPUT. Outputs are of the networks as they are deployed, nodes of a
+ * second run, in which each is an output too, so that less is fused. All nodes' tensors are held at
+ * a time. `stop` as hwnas_stop(), NULL: none. `out` is to be done with even after a failure. */
 HWNAS_CHECKED hwnas_status hwnas_differences_find(hwnas_differences *out, const hwnas_side sides[2],
                                                   size_t n_samples, const float *samples,
                                                   const volatile sig_atomic_t *stop);

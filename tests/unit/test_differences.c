@@ -103,6 +103,21 @@ static void test_inputs_in_another_order(void **state)
         hwnas_graph_free(graphs[s]);
 }
 
+/* One input of each has a name that the other lacks: the other one is still found by its name. */
+static void test_inputs_of_other_names(void **state)
+{
+    (void)state;
+    hwnas_graph *const graphs[] = {difference((const char *const[]){"x", "y"}, NULL),
+                                   difference((const char *const[]){"y", "z"}, NULL)};
+    hwnas_differences found;
+    find(&found, graphs);
+    assert_float_equal(found.outputs[0].value, 26, 0);
+    assert_float_equal(found.outputs[0].error.largest, 0, 0);
+    hwnas_differences_done(&found);
+    for (int s = 0; s < 2; s++)
+        hwnas_graph_free(graphs[s]);
+}
+
 static void test_nodes_of_other_names(void **state)
 {
     (void)state;
@@ -127,6 +142,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_no_value_is_finite),
         cmocka_unit_test(test_inputs_in_another_order),
+        cmocka_unit_test(test_inputs_of_other_names),
         cmocka_unit_test(test_nodes_of_other_names),
     };
     if (argc > 1)
