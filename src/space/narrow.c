@@ -44,12 +44,17 @@ static hwnas_status keep_value(bool **kept, const hwnas_space *base, const hwnas
 {
     hwnas_scope empty = {.space = (hwnas_space *)base};
     hwnas_value value;
-    bool is_known = false;
+    bool is_known = false, is_repeated = false;
     TRY(hwnas_parse_constant(&value, &empty, node, "a value of a choice"));
     for (size_t g = choice->first_gene; g < choice->first_gene + choice->n_positions; g++)
         for (size_t v = 0; v < base->genes[g].n_values; v++)
-            if (hwnas_value_equal(&base->genes[g].values[v], &value))
+            if (hwnas_value_equal(&base->genes[g].values[v], &value)) {
+                is_repeated |= kept[g][v];
                 is_known = kept[g][v] = true;
+            }
+    if (is_repeated)
+        return hwnas_fail(HWNAS_E_INPUT, &node->place, "'%s' has the value '%.60s' twice",
+                          choice->name, node->text);
     return is_known ? HWNAS_OK
                     : hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place,
                                             "'%s' of '%s' has no value '%.60s'", choice->name,
@@ -119,6 +124,10 @@ hwnas_status hwnas_parse_narrow(hwnas_space **out, const char *path, const hwnas
     hwnas_space *base;
     const hwnas_space *held;
     TRY(hwnas_yaml_check_keys(root, "a space with a base", keys));
+    if (!hwnas_yaml_get(root, "hwnas"))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &root->place, "a space with a base needs 'hwnas:'"),
+            "write hwnas: 1, the version of the language");
     if (!name || !choices)
         return hwnas_fail(HWNAS_E_INPUT, &root->place, "a space with a base needs '%s:'",
                           name ? "choices" : "name");

@@ -349,11 +349,13 @@ static hwnas_status parse(hwnas_space **out, const char *path, const char *text,
     if (status == HWNAS_OK)
         status = check_version(root); /* before what it may have changed */
     const hwnas_yaml *base = status == HWNAS_OK ? hwnas_yaml_get(root, "base") : NULL;
-    if (base && is_base)
+    if (base)
+        status = hwnas_yaml_expect(base, HWNAS_YAML_SCALAR, "'base'");
+    if (base && is_base && status == HWNAS_OK)
         status = hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &base->place,
                                        "a space with a base cannot be the base of another"),
                             "name '%.80s' there, and give the values that are left", base->text);
-    else if (base)
+    else if (base && status == HWNAS_OK)
         status = hwnas_parse_narrow(out, path, root, settings);
     else if (status == HWNAS_OK)
         status = parse_whole(out, arena, path, root, settings);

@@ -339,6 +339,10 @@ static const struct bad_input {
     /* Fewer values of another space */
     {"hwnas: 1\nname: few\nbase: gpt\n", 1, 1, "needs 'choices:'", NULL},
     {"hwnas: 1\nbase: gpt\nchoices: {}\n", 1, 1, "needs 'name:'", NULL},
+    {"name: few\nbase: gpt\nchoices: {}\n", 1, 1, "needs 'hwnas:'", "the version"},
+    {"hwnas: 1\nname: few\nbase: [gpt]\nchoices: {}\n", 3, 7, "'base'", NULL},
+    {"hwnas: 1\nname: few\nbase: gpt\nchoices:\n  heads: {values: [4, 8, 4]}\n", 5, 26,
+     "'heads' has the value '4' twice", NULL},
     {"hwnas: 1\nname: few\nbase: gpt\nnetwork: []\nchoices: {}\n", 4, 1, "has no key 'network'",
      "base, choices"},
     {"hwnas: 1\nname: few\nbase: gpt\nchoices: []\n", 4, 10, "choices must be a mapping", NULL},
