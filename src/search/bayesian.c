@@ -198,6 +198,9 @@ static void find_front(const bayesian *search, hwnas_front *front)
     }
 }
 
+/* One trial of so many looks for the ends of the front. */
+enum { WIDE_PERIOD = 4 };
+
 /* Of the first trials: the upper quartile plus three times the distance of the quartiles, Tukey's
  * outer fence (1977). The true extremes will not do: one network of accuracy 0 would make the low
  * end of the front seem to be worth the most. */
@@ -218,6 +221,23 @@ static double reference_of(const bayesian *search, int objective)
     double upper = hwnas_quantile(values, n, 0.75), lower = hwnas_quantile(values, n, 0.25);
     double fence = upper + 3 * (upper - lower);
     return upper > lower ? fence : most > least ? most : least + fmax(fabs(least), 1e-9);
+}
+
+/* Of all feasible trials: as far beyond the worst as that is from the best. The fence alone leaves
+ * out a cheap end of the front that is worse than it in another objective; this reaches further
+ * with each network that is found there. */
+static double wide_reference_of(const bayesian *search, int objective)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < search->n; i++) {
+        const double y = search->told[i].score.objectives[objective];
+        if (search->told[i].score.violation == 0 && isfinite(y)) {
+            least = fmin(least, y);
+            most = fmax(most, y);
+        }
+    }
+    const double fence = reference_of(search, objective);
+    return most > least ? fmax(fence, most + (most - least)) : fence;
 }
 
 typedef struct parents {
@@ -322,7 +342,8 @@ static bool choose(bayesian *search, uint64_t trial, hwnas_arch *out, hwnas_rng 
     }
     bool any = front.n > 0;
     for (int k = 0; any && k < search->config.n_objectives; k++)
-        reference[k] = reference_of(search, k);
+        reference[k] = trial % WIDE_PERIOD == WIDE_PERIOD - 1 ? wide_reference_of(search, k)
+                                                              : reference_of(search, k);
     if (any)
         hwnas_gain_init(&gain, &front, hwnas_surrogate_scales(search->surrogate), reference, rng);
     judge(search, any ? &gain : NULL, worth, &c, 0);
