@@ -42,6 +42,9 @@ typedef struct hwnas_database_ops {
     hwnas_step (*step)(hwnas_statement *statement);
     /* For another run; parameters stay. */
     void (*reset)(hwnas_statement *statement);
+    /* Has the database begin with a statement that is stepped through later, with the parameters
+     * that it has now, whatever else is asked in between. NULL: nothing is won by that. */
+    void (*ask_ahead)(hwnas_statement *statement);
 
     /* Parameters count from 1. NaN becomes NULL. Texts and bytes must live until the reset. */
     void (*bind_int)(hwnas_statement *statement, int at, int64_t value);
@@ -65,6 +68,12 @@ static inline hwnas_step hwnas_statement_step(hwnas_statement *statement)
 static inline void hwnas_statement_reset(hwnas_statement *statement)
 {
     statement->db->ops->reset(statement);
+}
+
+static inline void hwnas_statement_ask_ahead(hwnas_statement *statement)
+{
+    if (statement->db->ops->ask_ahead)
+        statement->db->ops->ask_ahead(statement);
 }
 
 /* One letter for each parameter: i int64_t, d double, t text, b bytes and, as size_t, their number.

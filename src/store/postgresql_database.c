@@ -1,7 +1,8 @@
 /* postgresql_database.c: a connection to PostgreSQL.
  *
  * Rows come one at a time, so that a study of any size is read in little memory, and numbers as
- * bytes: nothing depends on a locale, and every bit comes back. */
+ * bytes: nothing depends on a locale, and every bit comes back. One statement may be asked ahead:
+ * its answer is taken from the connection before anything else is asked. */
 #include <endian.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ typedef struct pq_database {
     bool is_in_transaction;
     char *reason, state[6]; /* of the last failure */
     unsigned n_prepared;    /* so far, for their names */
+    struct pq_statement *ahead; /* its answer is on the way; NULL: none */
 } pq_database;
 
 typedef struct pq_statement {
@@ -30,6 +32,8 @@ typedef struct pq_statement {
     char *sql, name[16];
     bool is_prepared, is_running;
     PGresult *row;
+    PGresult **kept; /* of one that was asked ahead: its answer, up to the first NULL; NULL: none */
+    size_t at_kept;
     int n;
     const char *values[MAX_PARAMETERS];
     uint64_t numbers[MAX_PARAMETERS]; /* as they go over the wire */
@@ -70,6 +74,38 @@ const char *hwnas_postgresql_state(const hwnas_database *db)
     return ((const pq_database *)db)->state;
 }
 
+/* ---- What was asked ahead ---- */
+
+static void drop_kept(pq_statement *s, const pq_database *db)
+{
+    for (size_t i = s->at_kept; s->kept && s->kept[i]; i++)
+        db->pq->PQclear(s->kept[i]);
+    free(s->kept);
+    s->kept = NULL;
+    s->at_kept = 0;
+}
+
+/* Takes the answer from the connection, which is asked something else now. */
+static void make_way(pq_database *db)
+{
+    pq_statement *s = db->ahead;
+    size_t n = 0, room = 0;
+    db->ahead = NULL;
+    if (!s)
+        return;
+    do {
+        HWNAS_GROW(s->kept, n, room);
+        s->kept[n] = db->pq->PQgetResult(db->connection);
+    } while (s->kept[n++]);
+}
+
+static PGresult *next_result(pq_statement *s, const pq_database *db)
+{
+    if (!s->kept)
+        return db->pq->PQgetResult(db->connection);
+    return s->kept[s->at_kept] ? s->kept[s->at_kept++] : NULL;
+}
+
 /* ---- The connection ---- */
 
 static void close_database(hwnas_database *base)
@@ -85,6 +121,7 @@ static void close_database(hwnas_database *base)
 static bool do_exec(pq_database *db, const char *sql, const char *tag)
 {
     const hwnas_libpq *pq = db->pq;
+    make_way(db);
     PGresult *result = pq->PQexec(db->connection, sql);
     const ExecStatusType code = pq->PQresultStatus(result);
     bool is_done = code == PGRES_COMMAND_OK || code == PGRES_TUPLES_OK;
@@ -181,11 +218,14 @@ static void clear_row(pq_statement *s, const pq_database *db)
 static void reset(hwnas_statement *statement)
 {
     pq_statement *s = (pq_statement *)statement;
-    const pq_database *db = (const pq_database *)statement->db;
+    pq_database *db = (pq_database *)statement->db;
     clear_row(s, db);
-    for (PGresult *rest; s->is_running && (rest = db->pq->PQgetResult(db->connection));)
+    for (PGresult *rest; s->is_running && (rest = next_result(s, db));)
         db->pq->PQclear(rest);
     s->is_running = false;
+    drop_kept(s, db);
+    if (db->ahead == s)
+        db->ahead = NULL;
 }
 
 /* What it has on the server goes with the connection. */
@@ -210,6 +250,7 @@ static bool prepare_now(pq_statement *s, pq_database *db)
 
 static bool start(pq_statement *s, pq_database *db)
 {
+    make_way(db);
     if (!s->is_prepared && !prepare_now(s, db))
         return false;
     if (!db->pq->PQsendQueryPrepared(db->connection, s->name, s->n, s->values, s->lengths,
@@ -222,6 +263,15 @@ static bool start(pq_statement *s, pq_database *db)
     return true;
 }
 
+/* What goes wrong is told when it is stepped through. */
+static void ask_ahead(hwnas_statement *statement)
+{
+    pq_statement *s = (pq_statement *)statement;
+    pq_database *db = (pq_database *)statement->db;
+    if (start(s, db))
+        db->ahead = s;
+}
+
 static hwnas_step step(hwnas_statement *statement)
 {
     pq_statement *s = (pq_statement *)statement;
@@ -229,7 +279,9 @@ static hwnas_step step(hwnas_statement *statement)
     clear_row(s, db);
     if (!s->is_running && !start(s, db))
         return HWNAS_STEP_FAILED;
-    s->row = db->pq->PQgetResult(db->connection);
+    if (db->ahead == s)
+        db->ahead = NULL;
+    s->row = next_result(s, db);
     const ExecStatusType code = s->row ? db->pq->PQresultStatus(s->row) : PGRES_FATAL_ERROR;
     if (code == PGRES_SINGLE_TUPLE)
         return HWNAS_STEP_ROW;
@@ -347,6 +399,7 @@ static const hwnas_database_ops ops = {
     .finalize = finalize,
     .step = step,
     .reset = reset,
+    .ask_ahead = ask_ahead,
     .bind_int = bind_int,
     .bind_double = bind_double,
     .bind_text = bind_text,

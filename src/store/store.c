@@ -89,9 +89,16 @@ enum { NOTHING, READ, ADD };
 
 static int right_for(int statement)
 {
-    return statement == HWNAS_SQL_PACK                                          ? ADD
-           : statement == HWNAS_SQL_HAS_PACKED || statement == HWNAS_SQL_PACKED ? READ
-                                                                                : NOTHING;
+    switch (statement) {
+    case HWNAS_SQL_PACK:
+        return ADD;
+    case HWNAS_SQL_HAS_PACKED:
+    case HWNAS_SQL_COUNT_PACKED:
+    case HWNAS_SQL_PACKED:
+        return READ;
+    default:
+        return NOTHING;
+    }
 }
 
 /* Those for which one of these rights is needed. */

@@ -30,8 +30,9 @@ typedef enum hwnas_store_sql {
     HWNAS_SQL_COUNT_RUNNING,
     HWNAS_SQL_RUNNING,
     HWNAS_SQL_HAS_CODE,
-    HWNAS_SQL_PACK, /* this one and the next two: NULL in a study that has no such table */
+    HWNAS_SQL_PACK, /* this one and the next three: NULL in a study that has no such table */
     HWNAS_SQL_HAS_PACKED,
+    HWNAS_SQL_COUNT_PACKED,
     HWNAS_SQL_PACKED,
     HWNAS_SQL_POSITION,
     HWNAS_N_STORE_SQL
@@ -148,6 +149,7 @@ struct hwnas_store {
     bool is_created;    /* by this process */
     hwnas_database *db; /* NULL: closed */
     int depth;          /* of transactions: only the outermost is the database's */
+    bool is_counted;    /* no trial was missing when the study was looked through */
     hwnas_statement *statements[HWNAS_N_STORE_SQL];
 };
 

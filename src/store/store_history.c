@@ -156,10 +156,13 @@ hwnas_status hwnas_store_add_event(hwnas_store *store, uint64_t number, hwnas_ev
 
 static hwnas_status pack_missing(hwnas_store *store)
 {
-    int64_t last;
+    int64_t last, n_packs = 0;
     size_t n = 1; /* where a whole pack is missing the rest is no more than its rows */
     TRY(hwnas_store_position(&last, store));
     if (!store->statements[HWNAS_SQL_HAS_PACKED])
+        return HWNAS_OK;
+    TRY(hwnas_store_query_int(&n_packs, store, store->statements[HWNAS_SQL_COUNT_PACKED], 0));
+    if (n_packs == last / HWNAS_PACKED)
         return HWNAS_OK;
     for (int64_t end = HWNAS_PACKED; end <= last && n; end += HWNAS_PACKED) {
         int64_t found;
@@ -233,8 +236,9 @@ static hwnas_status give_all(walk *w, hwnas_unpacker *unpacker)
 }
 
 /* The events up to `end`, if they are packed and as they were written. They are copied, as who
- * takes them may ask the database something else. */
-static hwnas_status walk_packed(bool *is_there, walk *w, int64_t end)
+ * takes them may ask the database something else; meanwhile it looks for those up to `next`, if
+ * that is not 0. */
+static hwnas_status walk_packed(bool *is_there, walk *w, int64_t end, int64_t next)
 {
     hwnas_statement *row = hwnas_store_bind(w->store, HWNAS_SQL_PACKED, "i", end);
     const hwnas_step step = hwnas_statement_step(row);
@@ -252,6 +256,8 @@ static hwnas_status walk_packed(bool *is_there, walk *w, int64_t end)
         return hwnas_store_fail(w->store);
     if (!*is_there)
         return HWNAS_OK;
+    if (next)
+        hwnas_statement_ask_ahead(hwnas_store_bind(w->store, HWNAS_SQL_PACKED, "i", next));
     hwnas_unpacker *unpacker = hwnas_unpacker_new(bytes, n);
     *is_there = unpacker != NULL;
     const hwnas_status status = unpacker ? give_all(w, unpacker) : HWNAS_OK;
@@ -279,10 +285,11 @@ static hwnas_status walk_to(walk *w, int64_t *position, int64_t end)
     const bool is_packed = w->store->statements[HWNAS_SQL_PACKED];
     while (*position < end) {
         const int64_t at = *position, whole = at - at % HWNAS_PACKED + HWNAS_PACKED;
+        const int64_t after = whole + HWNAS_PACKED;
         const int64_t next = whole < end ? whole : end;
         bool is_there = false;
         if (is_packed && at % HWNAS_PACKED == 0 && whole <= end)
-            TRY(walk_packed(&is_there, w, whole));
+            TRY(walk_packed(&is_there, w, whole, after <= end ? after : 0));
         if (is_there)
             *position = next;
         else
@@ -300,10 +307,14 @@ hwnas_status hwnas_store_extent(uint64_t *n, uint64_t *n_finished, hwnas_store *
     static const int statements[] = {HWNAS_SQL_END, HWNAS_SQL_END_FINISHED, HWNAS_SQL_COUNT_RUNNING,
                                      HWNAS_SQL_COUNT};
     int64_t found[4];
-    for (int i = 0; i < 4; i++)
+    /* To count all takes long, and none is ever removed: once is enough. */
+    const int n_asked = store->is_counted ? 3 : 4;
+    for (int i = 0; i < n_asked; i++)
         TRY(hwnas_store_query_int(&found[i], store, store->statements[statements[i]], 0));
-    if (found[0] < 0 || found[1] < 0 || found[0] - found[1] != found[2] || found[0] != found[3])
+    if (found[0] < 0 || found[1] < 0 || found[0] - found[1] != found[2] ||
+        (!store->is_counted && found[0] != found[3]))
         return hwnas_store_damaged(store, "a trial is missing");
+    store->is_counted = true;
     *n = (uint64_t)found[0];
     *n_finished = (uint64_t)found[1];
     return HWNAS_OK;
@@ -329,7 +340,10 @@ hwnas_status hwnas_store_walk(int64_t *position, hwnas_store *store, hwnas_event
     const bool is_whole = *position == 0;
     TRY_OUT(hwnas_store_begin_reading(store));
     TRY_OUT(hwnas_store_end(store, begin_walk(&w, &end, is_whole)));
-    TRY_OUT(walk_to(&w, position, end));
+    status = walk_to(&w, position, end);
+    if (store->statements[HWNAS_SQL_PACKED])
+        hwnas_statement_reset(store->statements[HWNAS_SQL_PACKED]); /* it was asked ahead */
+    TRY_OUT(status);
     if (is_whole && w.n_seen != w.n_finished)
         status = hwnas_store_damaged(store, "its history lacks a trial");
 out:

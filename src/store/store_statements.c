@@ -74,6 +74,7 @@ const char *const hwnas_store_statements[HWNAS_N_STORE_SQL] = {
                          " WHERE event.position > $1 AND event.position <= $2"
                          " ORDER BY event.position, value.position, earlier_value.position",
     [HWNAS_SQL_PACK] = "INSERT INTO packed VALUES ($1, $2) ON CONFLICT (position) DO NOTHING",
+    [HWNAS_SQL_COUNT_PACKED] = "SELECT count(*) FROM packed",
     [HWNAS_SQL_HAS_PACKED] = "SELECT count(*) FROM packed WHERE position = $1",
     [HWNAS_SQL_PACKED] = "SELECT events FROM packed WHERE position = $1",
     /* Of numbers without gaps, the ends. */

@@ -288,6 +288,47 @@ static void assert_history(hwnas_store *store, const events *wanted, bool by_row
     free_events(&got);
 }
 
+typedef struct curious {
+    hwnas_store *store;
+    const events *wanted;
+    size_t n, end; /* of the events; it is given up at `end`, if that is not 0 */
+} curious;
+
+/* Asks the study something else, now and then in a transaction, while the history is read. */
+static hwnas_status compare_and_ask(void *context, const hwnas_event *event)
+{
+    curious *c = context;
+    assert_same_event(event, &c->wanted->rows[c->n]);
+    if (c->n++ % 100)
+        return HWNAS_OK;
+    hwnas_trial whole;
+    const bool is_inside = c->n % 200 == 1;
+    if (is_inside)
+        assert_int_equal(hwnas_store_begin(c->store), HWNAS_OK);
+    assert_int_equal(hwnas_store_trial(&whole, c->store, event->trial.number), HWNAS_OK);
+    assert_true(whole.number == event->trial.number);
+    hwnas_trial_done(&whole);
+    if (is_inside)
+        assert_int_equal(hwnas_store_end(c->store, HWNAS_OK), HWNAS_OK);
+    return c->end && c->n > c->end ? HWNAS_E_INTERRUPTED : HWNAS_OK;
+}
+
+/* So does one that is given up in its middle leave nothing behind. */
+static void assert_same_while_asked(hwnas_store *store, const events *wanted)
+{
+    int64_t position = 0;
+    curious c = {store, wanted, 0, 0};
+    assert_int_equal(hwnas_store_walk(&position, store, compare_and_ask, &c), HWNAS_OK);
+    assert_int_equal(c.n, wanted->n);
+    c = (curious){store, wanted, 0, 1500};
+    position = 0;
+    assert_int_equal(hwnas_store_walk(&position, store, compare_and_ask, &c), HWNAS_E_INTERRUPTED);
+    assert_in_range(c.n, 1500, 1700);
+    hwnas_trial whole;
+    assert_int_equal(hwnas_store_trial(&whole, store, 3), HWNAS_OK);
+    hwnas_trial_done(&whole);
+}
+
 /* A history that is long enough to be packed says the same as its rows; so does one whose packs
  * were lost, and one that has a gap, until they are made again. */
 static void packed_history_says_the_same(void **state)
@@ -325,6 +366,7 @@ static void packed_history_says_the_same(void **state)
     assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
     events packed = walk(store, 0);
     assert_null(packed.rows[0].trial.detail); /* of the first pack */
+    assert_same_while_asked(store, &packed);
     hwnas_database *db = hwnas_store_database(store);
     for (int lost = 0; lost < 2; lost++) {
         assert_true(db->ops->exec(db, lost ? "DELETE FROM packed"
