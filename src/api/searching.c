@@ -153,6 +153,14 @@ static hwnas_status check_options(const hwnas_search_options *options)
     return HWNAS_OK;
 }
 
+/* 0: all. */
+static hwnas_status read_tasks(hwnas_tasks *out, const hwnas_search_options *options,
+                               const hwnas_job *job)
+{
+    *out = 0;
+    return options->only ? hwnas_tasks_parse(out, options->only, job) : HWNAS_OK;
+}
+
 static hwnas_status run(hwnas_report **out, const hwnas_job *job,
                         const hwnas_search_options *options)
 {
@@ -164,8 +172,7 @@ static hwnas_status run(hwnas_report **out, const hwnas_job *job,
                                    .stop = options->cancel,
                                    .progress = options->progress ? tell_progress : NULL,
                                    .context = &w};
-    if (options->only)
-        TRY(hwnas_tasks_parse(&study.tasks, options->only, job));
+    TRY(read_tasks(&study.tasks, options, job));
     note_crowd(job);
     TRY(options->is_worker ? hwnas_worker_run(&summary, job, &study)
                            : hwnas_study_run(&summary, job, &study));
@@ -217,11 +224,14 @@ hwnas_status hwnas_search_plan(hwnas_report **out, const char *path,
     hwnas_rendering rendering = {0};
     hwnas_job *job = NULL;
     hwnas_plan plan;
+    hwnas_tasks tasks;
     TRY(TAKE_OPTIONS(&options, given));
+    TRY(check_options(&options));
     hwnas_api_use_runner();
     TRY_OUT(load_job(&job, path, &options));
+    TRY_OUT(read_tasks(&tasks, &options, job));
     job->trains = false;
-    TRY_OUT(hwnas_plan_make(&plan, job, options.cancel));
+    TRY_OUT(hwnas_plan_make(&plan, job, tasks, options.cancel));
     hwnas_plan_text(&rendering.text, &plan, job);
     rendering.json = hwnas_plan_json(&plan, job);
     hwnas_plan_done(&plan);

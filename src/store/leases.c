@@ -6,9 +6,11 @@
 #include "base/str.h"
 #include "store/store_driver.h"
 
-enum { SETTLE, CLEAN, ADD, END, HAND_ON, TAKE, WAITING, RENEW, RELEASE, N_SQL };
+enum { SETTLE, CLEAN, ADD, END, HAND_ON, TAKE, OFFERED, WAITING, HELD, RENEW, RELEASE, N_SQL };
 
 #define FROM_NOW "@ + 60"
+#define IS_OFFERED                                                                                 \
+    "(expires < @ OR expires > 60 + " FROM_NOW " OR worker = $1) AND (tasks & $2) <> 0"
 
 _Static_assert(HWNAS_LEASE_SECONDS == 60, "FROM_NOW says the same");
 
@@ -25,12 +27,13 @@ static const char *const sql[N_SQL] = {
      * it has changed meanwhile. One that ends later than any can was given before the clock was set
      * back. */
     [TAKE] = "UPDATE lease SET worker = $1, expires = " FROM_NOW " WHERE trial ="
-             " (SELECT trial FROM lease WHERE (expires < @ OR expires > 60 + " FROM_NOW
-             " OR worker = $1) AND (tasks & $2) <> 0 ORDER BY trial LIMIT 1#)"
+             " (SELECT trial FROM lease WHERE " IS_OFFERED " ORDER BY trial LIMIT 1#)"
              " RETURNING trial, tasks, begun",
+    [OFFERED] = "SELECT count(*) FROM lease WHERE " IS_OFFERED,
     [HAND_ON] = "UPDATE lease SET tasks = $1, begun = $2, expires = 0, worker = ''"
                 " WHERE trial = $3 AND worker = $4 RETURNING trial",
     [WAITING] = "SELECT count(*) FROM lease WHERE worker = '' AND (tasks & $1) = 0",
+    [HELD] = "SELECT count(*) FROM lease WHERE worker <> '' AND worker <> $1 AND expires >= @",
     [RENEW] = "UPDATE lease SET expires = " FROM_NOW " WHERE worker = $1",
     [RELEASE] = "UPDATE lease SET expires = 0, worker = '' WHERE worker = $1",
 };
@@ -140,6 +143,18 @@ hwnas_status hwnas_leases_waiting(int64_t *n, hwnas_leases *l, int64_t tasks)
 {
     return hwnas_store_query_int(n, l->store,
                                  hwnas_statement_bind(l->statements[WAITING], "i", tasks), 0);
+}
+
+hwnas_status hwnas_leases_offered(int64_t *n, hwnas_leases *l, int64_t tasks)
+{
+    return hwnas_store_query_int(
+        n, l->store, hwnas_statement_bind(l->statements[OFFERED], "ti", l->worker, tasks), 0);
+}
+
+hwnas_status hwnas_leases_held(int64_t *n, hwnas_leases *l)
+{
+    return hwnas_store_query_int(n, l->store,
+                                 hwnas_statement_bind(l->statements[HELD], "t", l->worker), 0);
 }
 
 hwnas_status hwnas_leases_renew(hwnas_leases *l)

@@ -41,6 +41,10 @@ HWNAS_CHECKED hwnas_status hwnas_leases_take(bool *is_there, hwnas_lease *out, h
                                              int64_t tasks);
 /* How many trials were handed on for other tasks than these, and are nobody's yet. */
 HWNAS_CHECKED hwnas_status hwnas_leases_waiting(int64_t *n, hwnas_leases *leases, int64_t tasks);
+/* How many trials hwnas_leases_take() would find; takes none, and waits for nobody. */
+HWNAS_CHECKED hwnas_status hwnas_leases_offered(int64_t *n, hwnas_leases *leases, int64_t tasks);
+/* How many trials others are at. */
+HWNAS_CHECKED hwnas_status hwnas_leases_held(int64_t *n, hwnas_leases *leases);
 /* Has all of ours begin anew. */
 HWNAS_CHECKED hwnas_status hwnas_leases_renew(hwnas_leases *leases);
 /* Lets go of all of ours. */

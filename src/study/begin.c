@@ -97,12 +97,19 @@ static hwnas_status check_others(const hwnas_session *s)
         hwnas_evaluator_tasks(s->setup.evaluator) & ~(1U << HWNAS_TASK_TRAINING);
     const bool is_alone =
         s->options->n_workers <= 1 || !hwnas_evaluator_measures(s->setup.evaluator);
-    if (!runs || (is_alone && hwnas_store_is_remote(s->job->study)))
-        return HWNAS_OK;
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_UNSUPPORTED, &place,
-                   "workers on one machine would disturb each other's measurements"),
-        "start one worker on each machine, on a study in PostgreSQL: docs/cluster.md");
+    if (runs && !hwnas_store_is_remote(s->job->study))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, &place,
+                       "workers share a file on one machine, where they would disturb the "
+                       "measurements that this job makes"),
+            "search without workers; or start one on each machine, on a study in PostgreSQL: "
+            "docs/cluster.md");
+    if (runs && !is_alone)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, &place,
+                       "workers on one machine would disturb each other's measurements"),
+            "start one worker on each machine: docs/cluster.md");
+    return HWNAS_OK;
 }
 
 /* That something is left to do for a worker which does some tasks alone. */
@@ -244,6 +251,16 @@ static hwnas_status write_warm(const hwnas_session *s, bool is_done)
     return status;
 }
 
+/* Which of its trials are taken over depends on all devices. */
+static hwnas_status check_warm_start(const hwnas_session *s)
+{
+    if (!(hwnas_evaluator_tasks(s->setup.evaluator) & ~s->tasks))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "a study with a warm start is begun by a worker without --only"),
+                      "others may join it with --only when its first trials are there");
+}
+
 /* Begins with the trials of another study; a session that died meanwhile is gone on with. */
 static hwnas_status warm_up(hwnas_session *s)
 {
@@ -258,6 +275,7 @@ static hwnas_status warm_up(hwnas_session *s)
     }
     if (!s->job->warm_start || (!fact && s->next))
         goto out;
+    TRY_OUT(check_warm_start(s));
     TRY_OUT(hwnas_warm_start_load(&warm, s->job, s->setup.wide, s->setup.evaluator));
     TRY_OUT(write_warm(s, false));
     for (size_t i = 0; i < warm.n && !hwnas_session_should_stop(s); i++) {
@@ -283,16 +301,6 @@ static hwnas_status make_ready(hwnas_session *s)
     return HWNAS_OK;
 }
 
-/* Which of its trials are taken over depends on all devices. */
-static hwnas_status check_warm_start(const hwnas_session *s)
-{
-    if (!s->job->warm_start || !(hwnas_evaluator_tasks(s->setup.evaluator) & ~s->tasks))
-        return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                 "a study with a warm start is begun by a worker without --only"),
-                      "others may join it with --only then");
-}
-
 hwnas_status hwnas_session_begin(hwnas_session *s)
 {
     char *job = NULL, *seconds = NULL;
@@ -304,7 +312,6 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         TRY(hwnas_facts_write_conditions(s->store));
     TRY(hwnas_environment_note(s->store));
     if (is_new) {
-        TRY(check_warm_start(s));
         TRY(hwnas_facts_write_choice(s->store, &s->setup.choice));
         TRY(hwnas_held_write(s->store, s->setup.held));
         TRY(hwnas_facts_write(s->store, s->job, s->setup.wide));

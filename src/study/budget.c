@@ -41,8 +41,10 @@ static double reserved_seconds(const hwnas_session *s)
 
 double hwnas_session_search_seconds(const hwnas_session *s)
 {
-    double share =
-        hwnas_evaluator_measures(s->setup.evaluator) ? s->job->ties + s->job->confirm : 0;
+    /* The same for all workers, whether they measure or train. */
+    const hwnas_tasks runs =
+        hwnas_evaluator_tasks(s->setup.evaluator) & ~(1U << HWNAS_TASK_TRAINING);
+    const double share = runs ? s->job->ties + s->job->confirm : 0;
     return (60 * s->job->max_minutes - reserved_seconds(s)) / (1 + share);
 }
 
@@ -57,11 +59,31 @@ double hwnas_session_seconds_left(const hwnas_session *s)
                                    : INFINITY;
 }
 
+hwnas_status hwnas_session_recall_time(hwnas_session *s)
+{
+    char *text = NULL;
+    TRY(hwnas_store_get(&text, s->store, "wall_seconds"));
+    const double ahead = (text ? atof(text) : 0) - hwnas_session_seconds(s);
+    free(text);
+    if (ahead > 0)
+        s->earlier_seconds += ahead;
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_session_remember_time(hwnas_session *s)
 {
     char text[32];
+    if (s->is_shared)
+        TRY(hwnas_session_recall_time(s));
     snprintf(text, sizeof text, "%.3f", hwnas_session_seconds(s));
     return hwnas_store_set(s->store, "wall_seconds", text);
+}
+
+/* Whether so much of the time is over, as far as that is ours to say. */
+static bool is_time_over(const hwnas_session *s, double share)
+{
+    return s->job->max_minutes > 0 && !s->leaves_time &&
+           hwnas_session_seconds(s) >= share * hwnas_session_search_seconds(s);
 }
 
 /* The share of the budget in which something feasible is looked for has been spent in vain. A
@@ -73,9 +95,8 @@ static bool is_infeasible(const hwnas_session *s)
     if (!job->goals.n_limits || s->front.n || n < LEAST_SEEKING ||
         !s->setup.strategy->ops->seeks_feasible)
         return false;
-    const double seconds = SEEKING_SHARE * hwnas_session_search_seconds(s);
     const bool is_spent = (job->max_trials && n >= SEEKING_SHARE * (double)job->max_trials) ||
-                          (job->max_minutes > 0 && hwnas_session_seconds(s) >= seconds);
+                          is_time_over(s, SEEKING_SHARE);
     return is_spent && !hwnas_evidence_is_bad(&s->evidence);
 }
 
@@ -93,7 +114,7 @@ char *hwnas_session_end(const hwnas_session *s)
                             (unsigned long long)hwnas_session_n_own(s));
     if (job->max_trials && hwnas_session_n_own(s) + s->n_asked >= (uint64_t)job->max_trials)
         return hwnas_strdup("all trials were made");
-    if (job->max_minutes > 0 && hwnas_session_seconds(s) >= hwnas_session_search_seconds(s))
+    if (is_time_over(s, 1))
         return isnan(job->hourly) ? hwnas_strdup("the time is over")
                                   : hwnas_printf("the money is spent: %.4g at %.4g an hour",
                                                  job->money, job->hourly);

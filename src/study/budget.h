@@ -15,6 +15,8 @@ double hwnas_session_search_seconds(const hwnas_session *s);
 /* INFINITY: without an end. */
 double hwnas_session_seconds_left(const hwnas_session *s);
 HWNAS_CHECKED hwnas_status hwnas_session_remember_time(hwnas_session *s);
+/* Of one that shares its study: what others remembered counts, where it is more. */
+HWNAS_CHECKED hwnas_status hwnas_session_recall_time(hwnas_session *s);
 
 /* Why no other trial is to be begun, as half a sentence; NULL: one is. Yours to free. */
 char *hwnas_session_end(const hwnas_session *s);

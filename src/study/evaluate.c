@@ -91,10 +91,12 @@ static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
     return n_taken > n_before;
 }
 
-static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c,
-                            json_t *detail)
+/* *is_enough: a task was done, and no more than one is to be. */
+static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator *e,
+                            const hwnas_candidate *c, json_t *detail)
 {
     bool is_decided = c->stage == HWNAS_STAGE_END || c->is_again;
+    *is_enough = false;
     for (int i = 0; i < e->n; i++) {
         hwnas_measurement m;
         if (e->sites[i].memory)
@@ -119,7 +121,7 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
             return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "never measured on this device");
         if (e->sites[i].is_told)
             continue;
-        if (!is_ours(e, i)) {
+        if (!is_ours(e, i) || *is_enough) {
             *c->next_task = i;
             return HWNAS_OK;
         }
@@ -142,6 +144,7 @@ static hwnas_status measure(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
         add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
         trial->is_unstable |= m.is_unstable;
         trial->is_stopped_early |= m.stop == HWNAS_STOP_ABOVE;
+        *is_enough = c->is_one_task;
     }
     return HWNAS_OK;
 }
@@ -195,11 +198,14 @@ static void add_samples(json_t *detail, const hwnas_evaluator *e, const hwnas_tr
             json_pack("{s:I, s:I}", "run", (json_int_t)n, "there", (json_int_t)n_all));
 }
 
-/* Trains a network that keeps the limits, where that is ours to do. */
-static hwnas_status train(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+/* Trains a network that keeps the limits, where that is ours to do now. */
+static hwnas_status train(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c,
+                          bool is_enough)
 {
-    if (hwnas_tasks_have(e->tasks, HWNAS_TASK_TRAINING) ||
-        hwnas_trial_violation(trial, &e->job->goals, false) > 0)
+    hwnas_trainings trainings;
+    const bool is_ours = hwnas_tasks_have(e->tasks, HWNAS_TASK_TRAINING) &&
+                         !(is_enough && hwnas_predictor_trainings(&trainings, e->predictor));
+    if (is_ours || hwnas_trial_violation(trial, &e->job->goals, false) > 0)
         return hwnas_evaluate_accuracy(trial, e, c);
     if (c->is_lookup_only)
         return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "not to be trained here");
@@ -221,19 +227,20 @@ static void keep_detail(hwnas_trial *trial, const json_t *detail)
 hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
 {
     hwnas_status status = HWNAS_OK;
+    bool is_enough;
     /* Values and detail of one whose first tasks others did. */
     json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : json_object();
     const bool is_accuracy_dear = hwnas_evaluate_is_accuracy_dear(e, c);
     if (c->stage != HWNAS_STAGE_END && !trial->n_values)
         TRY_OUT((is_accuracy_dear ? hwnas_evaluate_costs : hwnas_evaluate_free)(trial, e, c));
     const size_t n_free = trial->n_values;
-    TRY_OUT(measure(trial, e, c, detail));
+    TRY_OUT(measure(&is_enough, trial, e, c, detail));
     if (c->stage == HWNAS_STAGE_BEGIN && *c->is_open) {
         trial->n_values = n_free;
         goto out;
     }
     if (is_accuracy_dear && !is_handed_on(c))
-        TRY_OUT(train(trial, e, c));
+        TRY_OUT(train(trial, e, c, is_enough));
     if (is_handed_on(c)) {
         keep_detail(trial, detail);
         goto out;

@@ -127,6 +127,7 @@ typedef struct hwnas_candidate {
      * their values and its detail. The trial is left as it is then at a task that is not ours. */
     int n_done;
     int *next_task; /* set to that one; stays as it is: the trial is whole. NULL: all are ours */
+    bool is_one_task; /* with such tasks: after one that was done the next is left as well */
 } hwnas_candidate;
 
 /* What tells a candidate's network from others, those of the phases that the job judges by

@@ -128,7 +128,7 @@ static size_t count_inside(const hwnas_warm_start *warm, const hwnas_space *walk
     return n;
 }
 
-hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
+hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, hwnas_tasks tasks,
                              const volatile sig_atomic_t *stop)
 {
     hwnas_status status = HWNAS_OK;
@@ -138,7 +138,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
     hwnas_trainings trainings;
     char *count = NULL;
     TRY_OUT(hwnas_job_check_own(job));
-    TRY_OUT(hwnas_setup_open(&setup, job, NULL, HWNAS_ALL_TASKS, stop, NULL));
+    TRY_OUT(hwnas_setup_open(&setup, job, NULL, tasks ? tasks : HWNAS_ALL_TASKS, stop, NULL));
     hwnas_evaluator_may_train(setup.evaluator, false);
     plan.trains = hwnas_evaluator_trainings(&trainings, setup.evaluator);
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));

@@ -28,9 +28,9 @@ typedef struct hwnas_plan {
     size_t n_outside;  /* of it, left out: they have values that the predictor has not seen */
 } hwnas_plan;
 
-/* Opens all that a search needs, and tries three networks for their time. HWNAS_E_INFEASIBLE where
- * study/probe.h proves it. Writes nothing. */
-HWNAS_CHECKED hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job,
+/* Opens all that a search needs which does these tasks of a trial (0: all), and tries three
+ * networks for their time. HWNAS_E_INFEASIBLE where study/probe.h proves it. Writes nothing. */
+HWNAS_CHECKED hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, hwnas_tasks tasks,
                                            const volatile sig_atomic_t *stop);
 void hwnas_plan_done(hwnas_plan *plan);
 

@@ -72,6 +72,8 @@ void hwnas_trial_settle(hwnas_trial *trial, hwnas_status status, double started)
         hwnas_log(HWNAS_LOG_WARNING, "trial %llu failed: %s", (unsigned long long)trial->number,
                   trial->message);
         trial->n_values = 0;
+        free(trial->detail); /* of tasks that went well, like their values */
+        trial->detail = NULL;
         trial->is_unstable = trial->is_stopped_early = false;
         trial->violation = INFINITY;
     }
@@ -162,7 +164,6 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     const bool is_handed_on = c.next_task && *c.next_task < HWNAS_N_TRIAL_TASKS;
     if (status == HWNAS_OK && (is_open || is_handed_on)) {
         trial->seconds += hwnas_now() - started;
-        s->went_on |= is_handed_on;
         return HWNAS_OK;
     }
     hwnas_trial_settle(trial, status, started);
@@ -187,8 +188,9 @@ hwnas_status hwnas_session_evaluate_tasks(int *next_task, hwnas_session *s, hwna
                                           const hwnas_arch *walked, int n_done)
 {
     *next_task = HWNAS_N_TRIAL_TASKS;
-    return evaluate(s, trial, walked, false,
-                    (hwnas_candidate){.n_done = n_done, .next_task = next_task});
+    return evaluate(
+        s, trial, walked, false,
+        (hwnas_candidate){.n_done = n_done, .next_task = next_task, .is_one_task = true});
 }
 
 hwnas_status hwnas_session_evaluate_begin(bool *is_open, hwnas_session *s, hwnas_asked *asked)

@@ -31,15 +31,43 @@ static hwnas_status find_devices(hwnas_tasks *out, const char *name, size_t leng
     return HWNAS_OK;
 }
 
-static char *device_words(const hwnas_job *job)
+/* What --only may name, of this job. */
+static hwnas_status list_words(char **out, const hwnas_job *job)
 {
     hwnas_str words = {0};
-    hwnas_str_add(&words, "measure, train");
+    hwnas_tasks runs;
+    TRY(find_devices(&runs, NULL, 0, job));
+    hwnas_str_add(&words, runs ? "measure, train" : "train");
     for (int i = 0; i < job->goals.devices.n; i++)
-        if (i == 0 ||
-            strcmp(job->goals.devices.rows[i - 1].name, job->goals.devices.rows[i].name) != 0)
+        if (hwnas_tasks_have(runs, i) && (i == 0 || strcmp(job->goals.devices.rows[i - 1].name,
+                                                           job->goals.devices.rows[i].name) != 0))
             hwnas_str_addf(&words, ", %s", job->goals.devices.rows[i].name);
-    return words.s;
+    *out = words.s;
+    return HWNAS_OK;
+}
+
+static bool names_device(const hwnas_job *job, const char *word, size_t length)
+{
+    for (int i = 0; i < job->goals.devices.n; i++)
+        if (strlen(job->goals.devices.rows[i].name) == length &&
+            !strncmp(job->goals.devices.rows[i].name, word, length))
+            return true;
+    return false;
+}
+
+static hwnas_status refuse_word(const char *word, size_t length, const hwnas_job *job)
+{
+    char *words = NULL;
+    TRY(list_words(&words, job));
+    const hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_USAGE, NULL,
+                   names_device(job, word, length)
+                       ? "--only: the device '%.*s' runs no networks: its numbers are given"
+                       : "--only: '%.*s' is no task of this job's trials",
+                   (int)length, word),
+        "it has %s; a task is a run on a device, or the training", words);
+    free(words);
+    return status;
 }
 
 static hwnas_status read_word(hwnas_tasks *out, const char *word, size_t length,
@@ -51,15 +79,7 @@ static hwnas_status read_word(hwnas_tasks *out, const char *word, size_t length,
     else if (length != strlen("train") || strncmp(word, "train", length) != 0)
         TRY(find_devices(&found, word, length, job));
     *out |= found;
-    if (found)
-        return HWNAS_OK;
-    char *words = device_words(job);
-    const hwnas_status status =
-        hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--only: '%.*s' is no task of this job's trials",
-                              (int)length, word),
-                   "it has %s; a task is a run on a device, or the training", words);
-    free(words);
-    return status;
+    return found ? HWNAS_OK : refuse_word(word, length, job);
 }
 
 hwnas_status hwnas_tasks_parse(hwnas_tasks *out, const char *words, const hwnas_job *job)

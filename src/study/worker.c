@@ -6,11 +6,13 @@
  * order of events, whoever asks, as on one machine. A worker that lost the server begins again with
  * a new session; what it has measured and not told it keeps.
  *
- * Tasks of a trial (tasks.h) that a worker does not do it hands on, with what is known so far, in
- * the trial's lease; that is no event, as nobody's strategy learns of it. Who does the first task
- * proposes, so that a network is proposed when somebody is free to look at it. */
+ * A worker does one task of a trial (tasks.h) and hands the trial on, with what is known so far, in
+ * the trial's lease; that is no event, as nobody's strategy learns of it. Mostly it takes it again
+ * itself: what was done is written when it is done. Who does the first task proposes, so that a
+ * network is proposed when somebody is free to look at it. */
 #include "study/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,7 @@
 #include "study/handover.h"
 #include "study/heartbeat.h"
 #include "study/session.h"
-#include "study/study_facts.h"
+#include "study/told_end.h"
 
 /* Trials that wait for the tasks of others while another one is proposed: enough for those to find
  * one when they are free, few as the strategy knows nothing of them. */
@@ -35,6 +37,13 @@ enum { MOST_WAITING = 4 };
 
 /* A second apart: so long may the server be away, and while a worker joins. */
 enum { MAX_RETRIES = 300, MAX_JOIN_RETRIES = 10 };
+
+/* Seconds between two looks of a worker that has nothing to do: a tenth of what it has waited, from
+ * here to there. */
+static const double SHORTEST_PAUSE = 0.05, LONGEST_PAUSE = 2;
+/* Without a sign of those who do the rest of a trial, it ends after so long; after a sixtieth of it
+ * it says so. */
+static const double PATIENCE = 3600;
 
 typedef struct worker {
     const hwnas_job *job;
@@ -47,7 +56,9 @@ typedef struct worker {
     hwnas_trial *result; /* of that, not told yet; NULL: none */
     int next_task;       /* of the result, which others do; HWNAS_N_TRIAL_TASKS: it is whole */
     bool proposes;
-    char *waits_for;     /* the tasks of others, for progress; NULL: there are none */
+    char *theirs;        /* the tasks of others; NULL: there are none */
+    char *waits_for;     /* the same, for progress */
+    bool has_warned;     /* that none of them is here */
     char *end;           /* why there is no other trial; NULL: there may be */
     bool was_open;       /* the study, once */
     int n_failures;      /* of the connection, on end */
@@ -132,39 +143,34 @@ static hwnas_status write_proposal(worker *w, const hwnas_trial *trial)
     return hwnas_leases_add(w->leases, trial->number);
 }
 
-static const char exhausted_key[] = "exhausted";
-
-/* For those who do not propose. */
-static hwnas_status tell_exhausted(const worker *w)
+/* Why there is no other trial: by what all workers see alike, then by the clock. Clocks differ by a
+ * little, so one decides for all: the first of those who propose, in its transaction. */
+static hwnas_status find_end(worker *w, bool is_in_transaction)
 {
-    json_t *fact = json_pack("{s:I, s:s}", "trials", (json_int_t)w->s.next, "why", w->s.exhausted);
-    const hwnas_status status = hwnas_facts_set_json(w->s.store, exhausted_key, fact);
-    json_decref(fact);
-    return status;
-}
-
-static hwnas_status find_exhausted(worker *w)
-{
-    json_t *fact = NULL;
-    TRY(hwnas_facts_json(&fact, w->s.store, exhausted_key));
-    const json_t *n = json_object_get(fact, "trials"), *why = json_object_get(fact, "why");
-    if (json_is_string(why) && (uint64_t)json_integer_value(n) == w->s.next)
-        w->end = hwnas_strdup(json_string_value(why));
-    json_decref(fact);
-    return HWNAS_OK;
+    hwnas_session *s = &w->s;
+    const double seconds = hwnas_session_search_seconds(s);
+    free(w->end);
+    s->leaves_time = true;
+    w->end = hwnas_session_end(s);
+    s->leaves_time = false;
+    if (!w->end)
+        TRY(hwnas_told_end_read(&w->end, s->store, s->next, seconds));
+    if (w->end || !w->proposes || !(s->job->max_minutes > 0))
+        return HWNAS_OK;
+    TRY(hwnas_session_recall_time(s));
+    w->end = hwnas_session_end(s);
+    return w->end && is_in_transaction ? hwnas_told_end_write(s->store, w->end, s->next, seconds)
+                                       : HWNAS_OK;
 }
 
 /* Whether another trial is to be proposed, and just now; w->end says why there is none. */
-static hwnas_status may_propose(bool *may, worker *w)
+static hwnas_status may_propose(bool *may, worker *w, bool is_in_transaction)
 {
     int64_t n_waiting = 0;
     *may = false;
     TRY(read_events(w));
     TRY(hwnas_session_check_hope(&w->s));
-    free(w->end);
-    w->end = hwnas_session_end(&w->s);
-    if (!w->end && !w->proposes)
-        TRY(find_exhausted(w));
+    TRY(find_end(w, is_in_transaction));
     if (w->end || !w->proposes)
         return HWNAS_OK;
     if (w->waits_for)
@@ -179,7 +185,7 @@ static hwnas_status propose(bool *is_ours, worker *w)
     hwnas_session *s = &w->s;
     hwnas_trial trial = {0};
     bool may;
-    TRY(may_propose(&may, w));
+    TRY(may_propose(&may, w, true));
     if (!may)
         return HWNAS_OK;
     hwnas_arch *walked = hwnas_arch_new(s->setup.walked);
@@ -194,7 +200,7 @@ static hwnas_status propose(bool *is_ours, worker *w)
         hwnas_session_add_open(s, trial.number, trial.rung, walked);
     } else if (status == HWNAS_OK) {
         w->end = hwnas_strdup(s->exhausted);
-        status = tell_exhausted(w);
+        status = hwnas_told_end_write(s->store, w->end, s->next, NAN);
     }
     hwnas_trial_done(&trial);
     hwnas_arch_free(walked);
@@ -203,7 +209,10 @@ static hwnas_status propose(bool *is_ours, worker *w)
 
 static hwnas_status ask(bool *is_ours, worker *w)
 {
+    bool may;
     *is_ours = false;
+    if (!w->proposes) /* it looks, and keeps nobody from the study */
+        return may_propose(&may, w, false);
     TRY(hwnas_store_begin(w->s.store));
     return hwnas_store_end(w->s.store, propose(is_ours, w));
 }
@@ -261,6 +270,8 @@ static hwnas_status make(worker *w, const hwnas_asked *open)
         hwnas_session_evaluate_tasks(&w->next_task, &w->s, trial, open->walked, n_done);
     if (status == HWNAS_OK) {
         w->result = trial;
+        w->s.went_on |=
+            w->next_task < HWNAS_N_TRIAL_TASKS && !hwnas_tasks_have(w->s.tasks, w->next_task);
         return HWNAS_OK;
     }
     hwnas_trials_free(trial, 1);
@@ -271,7 +282,7 @@ static hwnas_status make(worker *w, const hwnas_asked *open)
     return status;
 }
 
-/* ---- One session ---- */
+/* ---- The next trial ---- */
 
 static void nap(double seconds)
 {
@@ -297,6 +308,60 @@ static hwnas_status next(const hwnas_asked **out, worker *w)
     return HWNAS_OK;
 }
 
+/* ---- Nothing to do ---- */
+
+static double read_patience(void)
+{
+    const char *text = getenv("HWNAS_WORKER_PATIENCE");
+    const double seconds = text ? strtod(text, NULL) : 0;
+    return seconds > 0 ? seconds : PATIENCE;
+}
+
+/* After `silence` seconds without a sign of others, where a trial needs some. */
+static hwnas_status check_patience(worker *w, double silence)
+{
+    const hwnas_place place = {.file = w->job->study};
+    const double patience = read_patience();
+    if (!w->theirs)
+        return HWNAS_OK;
+    if (silence > patience)
+        return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, &place,
+                                     "no worker that does %s was here for %g s", w->theirs,
+                                     patience),
+                          "start one with --only, and this one again: what was done is in the "
+                          "study; $HWNAS_WORKER_PATIENCE says how many seconds it waits");
+    if (silence > patience / 60 && !w->has_warned) {
+        w->has_warned = true;
+        hwnas_log(HWNAS_LOG_NOTE, "no worker that does %s is here; waiting for one", w->theirs);
+    }
+    return HWNAS_OK;
+}
+
+/* What others have may be left over. Looks for it without keeping anybody from the study. */
+static hwnas_status wait_for_others(worker *w)
+{
+    double waited = 0, silence = 0;
+    while (!hwnas_session_should_stop(&w->s)) {
+        const double pause = fmin(fmax(0.1 * waited, SHORTEST_PAUSE), LONGEST_PAUSE);
+        const int64_t position = w->position;
+        int64_t n_offered, n_held;
+        bool may;
+        nap(pause);
+        waited += pause;
+        TRY(hwnas_leases_offered(&n_offered, w->leases, w->s.tasks));
+        TRY(may_propose(&may, w, false));
+        if (n_offered || may || (w->end && !w->s.n_asked))
+            break;
+        TRY(hwnas_leases_held(&n_held, w->leases));
+        silence = n_held || w->position != position ? 0 : silence + pause;
+        TRY(check_patience(w, silence));
+        hwnas_session_report(&w->s, w->waits_for ? w->waits_for : "");
+    }
+    return HWNAS_OK;
+}
+
+/* ---- One session ---- */
+
 /* Our trial may have been the last of the failures that end a search; others may have made better
  * ones. */
 static hwnas_status check_hope(worker *w)
@@ -320,7 +385,7 @@ static hwnas_status work(worker *w)
         else if (w->end && !w->s.n_asked)
             break;
         else
-            nap(0.2); /* what others have may be left over */
+            TRY(wait_for_others(w));
     }
     TRY(tell(w));
     return hwnas_leases_release(w->leases);
@@ -339,12 +404,12 @@ static void divide_tasks(worker *w)
     const hwnas_tasks theirs = all & ~w->s.tasks;
     w->proposes = !all || hwnas_tasks_have(w->s.tasks, hwnas_tasks_first(all));
     free(w->waits_for);
-    w->waits_for = NULL;
+    free(w->theirs);
+    w->waits_for = w->theirs = NULL;
     if (!theirs)
         return;
-    char *words = hwnas_tasks_words(theirs, w->job);
-    w->waits_for = hwnas_printf("waiting for workers that do %s", words);
-    free(words);
+    w->theirs = hwnas_tasks_words(theirs, w->job);
+    w->waits_for = hwnas_printf("waiting for workers that do %s", w->theirs);
 }
 
 static hwnas_status open_session(worker *w)
@@ -379,12 +444,19 @@ static hwnas_status run_session(hwnas_summary **out, worker *w)
     return HWNAS_OK;
 }
 
+/* Whether the study could not be used: its failures have its place, and a runner's have none. */
+static bool is_of_study(const worker *w)
+{
+    const hwnas_error *e = hwnas_last_error();
+    return !strncmp(e->file, w->job->study, sizeof e->file - 1);
+}
+
 /* The server may be back soon. */
 static bool is_worth_a_retry(worker *w, hwnas_status status)
 {
     const int most = w->was_open ? MAX_RETRIES : MAX_JOIN_RETRIES;
-    if (status != HWNAS_E_IO || !hwnas_store_is_remote(w->job->study) || w->n_failures++ >= most ||
-        (w->options.stop && *w->options.stop))
+    if (status != HWNAS_E_IO || !is_of_study(w) || !hwnas_store_is_remote(w->job->study) ||
+        w->n_failures++ >= most || (w->options.stop && *w->options.stop))
         return false;
     hwnas_log(HWNAS_LOG_WARNING, "%s; trying again", hwnas_last_error()->message);
     hwnas_error_clear();
@@ -411,6 +483,7 @@ hwnas_status hwnas_worker_run(hwnas_summary **out, const hwnas_job *job,
         hwnas_trials_free(w.result, 1);
     free(w.lease.begun);
     free(w.waits_for);
+    free(w.theirs);
     free(w.end);
     return status;
 }

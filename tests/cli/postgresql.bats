@@ -26,6 +26,18 @@ setup() {
 
 sql() { psql -X -q -A -t -h "$SERVER_FOLDER" -U hwnas -d postgres -c "$1"; }
 
+# becomes VALUE SQL [PROCESS]: waits until the server answers that, as long as the process lives.
+becomes() {
+    local n
+    for ((n = 0; n < 600; n++)); do
+        [ "$(sql "$2" 2>/dev/null)" != "$1" ] || return 0
+        [ -z "${3:-}" ] || kill -0 "$3" || { cat err err.* 2>/dev/null; return 1; }
+        sleep 0.1
+    done
+    echo "not $1, but $(sql "$2" 2>&1): $2"
+    return 1
+}
+
 # same_trials A B: two studies have the same trials, but for the time that they took.
 same_trials() {
     "$HWNAS" study trials "$1" --json >a.json
@@ -204,6 +216,11 @@ is_whole() {
     refuses 2 'there is no such study' worker "$STUDY"
     job "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.01}" "budget: {trials: 4}"
     refuses 1 "disturb each other's measurements" search job.yaml --study "$STUDY" --workers 2
+    refuses 1 "workers share a file on one machine*search without workers" search job.yaml --study file.db --workers 1
+    [ ! -e file.db ]
+    # What cannot be started here is no server that may be back.
+    HWNAS_RUNNER=/nowhere refuses 1 "cannot start the runner '/nowhere'" search job.yaml --study "$STUDY" --workers 1
+    not grep -q "trying again" err
     not "$HWNAS" study show "$STUDY"
     ends 0 search job.yaml --study "$STUDY" --workers 1
 }
@@ -225,12 +242,8 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     undisturbed ends 0 search job.yaml --study "$STUDY-alone" --workers 1
     outcomes "$STUDY-alone" >want
     undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
-    local left=$! n
-    for ((n = 0; n < 600; n++)); do
-        [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" 2>/dev/null)" = 4 ] && break
-        sleep 0.1
-    done
-    [ $n -lt 600 ]
+    local left=$!
+    becomes 4 "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" $left
     [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status = 'ok' AND violation = 0")" = 0 ]
     [ "$(sql "SELECT count(*) - count(finish_order) FROM \"case-$BATS_TEST_NUMBER\".trial")" = 4 ] # no more until one is done
     undisturbed ends 0 worker "$STUDY" --only right --json
@@ -255,14 +268,12 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     refuses 1 "there is no ONNX Runtime: /nowhere" search job.yaml --study "$STUDY" --workers 1
     not "$HWNAS" study show "$STUDY"
     "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out 2>err 3>&- &
-    local left=$! n
-    for ((n = 0; n < 600; n++)); do
-        [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" 2>/dev/null)" = 2 ] && break
-        sleep 0.1
-    done
-    [ $n -lt 600 ]
+    local left=$!
+    becomes 2 "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" $left
     kill -INT $left
     wait $left || true
+    ends 0 search job.yaml --study "$STUDY-plan" --workers 1 --only left --dry-run # the other device is not opened
+    refuses 1 "there is no ONNX Runtime: /nowhere" search job.yaml --study "$STUDY-plan" --dry-run
     [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2 AND begun LIKE '%latency.p50 on left%'")" = 2 ]
     refuses 1 "there is no ONNX Runtime: /nowhere" worker "$STUDY"
     refuses 2 "'right' is no task of this job's trials*measure, train, left, gpu" worker "$STUDY" --only right
@@ -308,6 +319,86 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     kill $measurer
     wait $measurer || true
     [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status <> 'ok' AND finish_order IS NOT NULL")" -lt 10 ]
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status <> 'ok' AND detail IS NOT NULL")" = 0 ]
+}
+
+@test "what a worker has measured is kept when it dies in the training" {
+    export STILL_BY_NETWORK=1
+    printf '%s\n' '#!/bin/sh' 'echo "$PPID $HWNAS_CODE" >>calls' '[ -e go ] || exec sleep 1000' \
+        "grep \"^\$HWNAS_CODE,\" '$TABLE' | cut -d, -f9" >train
+    chmod +x train
+    job "accuracy: command:./train" "device: 'null'" "objectives: [accuracy, latency.p50]" \
+        "strategy: random" "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 2}"
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >out.a 2>err.a 3>&- &
+    local whole=$!
+    until [ -s calls ]; do kill -0 $whole; sleep 0.1; done
+    kill -9 $whole
+    wait $whole || true
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE begun LIKE '%latency.p50%'")" = 1 ]
+    sql "UPDATE \"case-$BATS_TEST_NUMBER\".lease SET expires = 0"
+    touch go
+    # Another one that cannot measure trains it.
+    HWNAS_RUNNER=/nowhere "$HWNAS" worker "$STUDY" --only train >out.b 2>err.b 3>&- &
+    local trainer=$!
+    becomes 1 "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status = 'ok'" $trainer
+    undisturbed ends 0 worker "$STUDY"
+    ended $trainer
+    is_whole "case-$BATS_TEST_NUMBER" 2
+}
+
+@test "workers that do different tasks end together when the time is over" {
+    export STILL_BY_NETWORK=1
+    job "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
+        "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" \
+        "measure: {seconds: 0.01, estimate: off}" "budget: {minutes: 0.05}"
+    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
+    local left=$!
+    until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $left; sleep 0.1; done
+    undisturbed ends 0 worker "$STUDY" --only right --json
+    ended $left
+    is out "d['ended'] == 'the time is over' and d['finished'] == d['trials'] > 0"
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".fact WHERE key = 'exhausted' AND value LIKE '%the time is over%'")" = 1 ]
+}
+
+@test "a strategy that has no more networks is told to those who do not propose" {
+    export STILL_BY_NETWORK=1
+    job "space: mnist_mlp" accuracy "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
+        "objectives: [latency.p50 on left, latency.p50 on right]" "strategy: random" \
+        "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 5}"
+    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
+    local left=$!
+    until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $left; sleep 0.1; done
+    undisturbed ends 0 worker "$STUDY" --only right --json
+    ended $left
+    is out "d['finished'] == 1 and 'has been tried (1)' in d['ended']"
+}
+
+@test "a worker whose counterpart never comes says so, and ends" {
+    job "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
+        "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" \
+        "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 8}"
+    HWNAS_WORKER_PATIENCE=3 undisturbed ends 1 search job.yaml --study "$STUDY" --workers 1 --only left
+    says err "no worker that does right is here; waiting for one"
+    says err "no worker that does right was here for 3 s*start one with --only"
+    # Nothing is lost, and nobody's.
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2 AND worker = '' AND begun IS NOT NULL")" = 4 ]
+    HWNAS_WORKER_PATIENCE=3 undisturbed ends 1 worker "$STUDY" --only right
+    says err "no worker that does left was here"
+    [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status = 'ok'")" = 4 ]
+}
+
+@test "a warm start that was interrupted is not gone on with by a worker that does a part" {
+    job "budget: {trials: 6}" "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.01}"
+    undisturbed ends 0 search job.yaml --study old.db
+    printf '%s\n' '#!/bin/sh' "grep \"^\$HWNAS_CODE,\" '$TABLE' | cut -d, -f9" >train
+    chmod +x train
+    job "accuracy: command:./train" "device: 'null'" "objectives: [accuracy, latency.p50]" "strategy: random" \
+        "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 2}" "warm-start: old.db"
+    refuses 1 "is begun by a worker without --only" search job.yaml --study "$STUDY" --workers 1 --only measure
+    not "$HWNAS" study show "$STUDY"
+    undisturbed ends 0 search job.yaml --study "$STUDY" --workers 1
+    sql "UPDATE \"case-$BATS_TEST_NUMBER\".fact SET value = regexp_replace(value, '(\"done\": *)true', '\1false') WHERE key = 'warm_start'"
+    undisturbed refuses 1 "is begun by a worker without --only" worker "$STUDY" --only measure
 }
 
 @test "failures between trials that others go on with do not end a search" {
@@ -317,13 +408,8 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
         "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" "seed: 1" \
         "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 40}"
     undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
-    local left=$! n
-    for ((n = 0; n < 600; n++)); do
-        kill -0 $left || { cat err.left; false; }
-        [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" 2>/dev/null)" = 4 ] && break
-        sleep 0.1
-    done
-    [ $n -lt 600 ]
+    local left=$!
+    becomes 4 "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2" $left
     undisturbed ends 0 worker "$STUDY" --only right --json
     ended $left
     is_whole "case-$BATS_TEST_NUMBER" 40
@@ -337,14 +423,11 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
 }
 
 @test "a worker needs nothing but the address, and one that is cut off and comes back does no harm" {
-    local n=1500 try code=0
+    local n=1500 code=0
     job "strategy: nsga2" "budget: {trials: $n}"
     "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >first 2>&1 3>&- &
     local first=$!
-    for ((try = 0; try < 400; try++)); do
-        [ "$(sql "SELECT count(*) > 100 FROM \"case-$BATS_TEST_NUMBER\".trial" 2>/dev/null)" = t ] && break
-        sleep 0.02
-    done
+    becomes t "SELECT count(*) > 100 FROM \"case-$BATS_TEST_NUMBER\".trial"
     kill -STOP $first # as a partition: its connection is there, and nothing comes of it
     mkdir elsewhere
     cd elsewhere || return

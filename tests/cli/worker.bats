@@ -209,7 +209,7 @@ with open("shared.db", "r+b") as file:
     refuses 2 '--workers is at least 1' search job.yaml --workers 0
     refuses 2 '--workers is at least 1' worker job.db --workers 0
     job "device: 'null'" "objectives: [accuracy, latency.p50]" "budget: {trials: 5}"
-    refuses 1 "job.db: workers on one machine would disturb each other's measurements" search job.yaml --workers 2
+    refuses 1 "job.db: workers share a file on one machine" search job.yaml --workers 2
     printf '%s\n' '#!/bin/sh' 'echo 70' >train
     chmod +x train
     job "accuracy: command:./train" "train-budget: 20" "budget: {trials: 40}"
