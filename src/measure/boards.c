@@ -53,6 +53,12 @@ void hwnas_boards_rest(hwnas_boards *boards)
         hwnas_runner_rest(boards->runners[i]);
 }
 
+void hwnas_boards_make_way(hwnas_boards *boards)
+{
+    for (int i = 0; i < boards->n; i++)
+        hwnas_runner_make_way(boards->runners[i]);
+}
+
 void hwnas_boards_set_threads(hwnas_boards *boards, int threads)
 {
     for (int i = 0; i < boards->n && threads != boards->threads; i++)

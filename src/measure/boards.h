@@ -18,6 +18,8 @@ void hwnas_boards_close(hwnas_boards *boards); /* accepts none */
 /* Ends what runs on them; it is started again when it is needed, and must be on the same machines.
  */
 void hwnas_boards_rest(hwnas_boards *boards);
+/* Something else on this machine has its turn: hwnas_runner_make_way(). */
+void hwnas_boards_make_way(hwnas_boards *boards);
 /* The same where the number is another one. */
 void hwnas_boards_set_threads(hwnas_boards *boards, int threads);
 /* Starts all of them. HWNAS_E_INPUT: they are not of one kind, or two are the same machine. */

@@ -192,9 +192,28 @@ void hwnas_cores_take(hwnas_cores *out, int threads)
     }
 }
 
-void hwnas_cores_release(hwnas_cores *cores)
+void hwnas_cores_lend(hwnas_cores *cores)
 {
     while (cores->n_locks)
         close(cores->locks[--cores->n_locks]);
+}
+
+bool hwnas_cores_reclaim(hwnas_cores *cores)
+{
+    for (int i = 0; i < cores->n; i++) {
+        const int fd = hwnas_core_lock(cores->numbers[i]);
+        if (fd >= 0)
+            cores->locks[cores->n_locks++] = fd;
+        if (fd == HWNAS_CORE_TAKEN) {
+            hwnas_cores_lend(cores);
+            return false;
+        }
+    }
+    return true;
+}
+
+void hwnas_cores_release(hwnas_cores *cores)
+{
+    hwnas_cores_lend(cores);
     cores->n = 0;
 }

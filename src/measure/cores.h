@@ -23,6 +23,10 @@ typedef struct hwnas_cores {
 } hwnas_cores;
 void hwnas_cores_take(hwnas_cores *out, int threads);
 void hwnas_cores_release(hwnas_cores *cores);
+/* Others may take them; and they are held again: false, and nothing is, where somebody has one of
+ * them or they were never held. */
+void hwnas_cores_lend(hwnas_cores *cores);
+bool hwnas_cores_reclaim(hwnas_cores *cores);
 
 /* Runners that share cores because there are too few measure one after the other: threads with the
  * same real-time priority would otherwise keep each other from the core for seconds. Takes all of

@@ -35,6 +35,8 @@ void hwnas_hello_make(hwnas_hello *out, const hwnas_device *device)
     *out = (hwnas_hello){.protocol = HWNAS_PROTOCOL, .abilities = list_abilities()};
     snprintf(out->version, sizeof out->version, "%s", hwnas_version());
     hwnas_host_id(out->machine);
+    snprintf(out->priority, sizeof out->priority, "%s",
+             out->abilities & 1 << HWNAS_CAN_REALTIME ? "realtime" : "normal");
     device->ops->describe(device, &out->info);
     out->info.has_energy |= energy != NULL && !device->ops->joules;
     hwnas_energy_close(energy);

@@ -418,6 +418,7 @@ out:
 /* A child with an open device. */
 hwnas_status hwnas_runner_make_ready(hwnas_runner *r, const hwnas_measure_options *o)
 {
+    hwnas_runner_take_turn(r);
     if (hwnas_runner_is_ready(r))
         return HWNAS_OK;
     if (!r->pid)

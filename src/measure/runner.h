@@ -94,12 +94,16 @@ void hwnas_runner_look(hwnas_runner *runner, const hwnas_measure_options *option
 HWNAS_CHECKED hwnas_status hwnas_runner_write(void **onnx, size_t *length,
                                               const hwnas_runner *runner, const hwnas_graph *graph,
                                               const hwnas_exec_options *options);
+/* Something else on this machine has its turn. A child that leaves the cores alone meanwhile stays
+ * open, with what it holds of memory as long as there is plenty; another one is ended as by
+ * hwnas_runner_rest(). One on another machine stays as it is. */
+void hwnas_runner_make_way(hwnas_runner *runner);
 /* Whether it is on another machine. */
 bool hwnas_runner_is_far(const hwnas_runner *runner);
 /* Whether networks can take turns there; a runner that has not been started yet cannot. */
 bool hwnas_runner_can_race(const hwnas_runner *runner);
-/* Whether it measures with real-time priority, as it said when it was opened; false: it is not
- * hwnas, and does not tell. */
+/* Whether it measures with real-time priority, as it said when it was opened; false: it does not
+ * tell, as it is not hwnas, or an older one. */
 bool hwnas_runner_tells_realtime(bool *out, const hwnas_runner *runner);
 /* The status of an answer that is none; `what` the runner wrote, for who wrote the runner. */
 HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(const hwnas_runner *runner,

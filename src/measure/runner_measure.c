@@ -1,5 +1,6 @@
 /* runner_measure.c: the parent's side of a measurement. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "graph/loss.h"
@@ -30,10 +31,8 @@ bool hwnas_runner_can_race(const hwnas_runner *runner)
 
 bool hwnas_runner_tells_realtime(bool *out, const hwnas_runner *runner)
 {
-    if (!*runner->hello.version)
-        return false;
     *out = runner->hello.abilities & 1 << HWNAS_CAN_REALTIME;
-    return true;
+    return *out || !strcmp(runner->hello.priority, "normal");
 }
 
 /* Times of steps; none where the runner does not tell, or was not asked. */
@@ -119,6 +118,19 @@ static hwnas_status hear(json_t **out, hwnas_runner *r, hwnas_order *order,
     return hwnas_runner_receive(out, r, o);
 }
 
+/* What the runner has said that it takes. */
+static hwnas_status check_batch(const hwnas_runner *r, const hwnas_graph *graph)
+{
+    const hwnas_tensor *input = graph->n_inputs ? &graph->tensors[graph->inputs[0]] : NULL;
+    const int most = r->hello.batch;
+    if (most <= 0 || !input || !input->rank || input->dims[0] <= most)
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                 "'%s' takes batches of at most %d, and this one is of %lld",
+                                 r->device, most, (long long)input->dims[0]),
+                      "ask for a smaller batch");
+}
+
 /* `order`: NULL, or the one that was sent ahead. */
 static hwnas_status ask(json_t **out, hwnas_order **order, hwnas_runner *runner,
                         const hwnas_graph *graph, bool with_steps,
@@ -128,6 +140,7 @@ static hwnas_status ask(json_t **out, hwnas_order **order, hwnas_runner *runner,
     if (options->memory_limit && runner->n_requests)
         hwnas_runner_end_child(runner, false);
     TRY(hwnas_runner_make_ready(runner, options));
+    TRY(check_batch(runner, graph));
     if (!*order)
         TRY(hwnas_orders_add(order, runner, graph, with_steps, options));
     return hear(out, runner, *order, options);

@@ -40,6 +40,7 @@ struct hwnas_runner {
     double next_look;       /* hwnas_now() when to try to reach it again */
     double looking_since;   /* or since when it is being tried */
     hwnas_cores cores;      /* of the child */
+    bool is_idle;           /* others may have them: hwnas_runner_make_way() */
     const int *pinned;      /* these instead, when they are given; borrowed */
 };
 
@@ -47,6 +48,11 @@ struct hwnas_runner {
 void hwnas_runner_begin_request(hwnas_runner *r);
 /* The same of one that was sent ahead, and may have begun to speak. */
 void hwnas_runner_take_up(hwnas_runner *r);
+
+/* ---- runner_turn.c ---- */
+
+/* It is to measure now: on its cores again, or by another child on others. */
+void hwnas_runner_take_turn(hwnas_runner *r);
 
 /* ---- runner_orders.c ---- */
 

@@ -189,6 +189,8 @@ static const field hello_fields[] = {
     HELLO(protocol, FIELD_INT),
     HELLO(version, FIELD_TEXT),
     HELLO(machine, FIELD_TEXT),
+    HELLO(priority, FIELD_TEXT),
+    HELLO(batch, FIELD_INT),
     NAMED(hwnas_hello, abilities, "abilities", FIELD_NAMES, name_of_ability, HWNAS_N_ABILITIES),
     INFO(name, FIELD_TEXT),
     INFO(library, FIELD_TEXT),

@@ -56,6 +56,8 @@ typedef struct hwnas_hello {
     int protocol;
     int abilities;
     char machine[17]; /* tells machines apart; "": not said */
+    char priority[16]; /* "realtime" or "normal", that it measures with; "": not said */
+    int batch;         /* the largest that it takes; 0: any */
     char version[32]; /* of hwnas; "": another program */
 } hwnas_hello;
 

@@ -16,12 +16,11 @@
 /* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
 enum { SAMPLES_OF_ENERGY = 60 };
 
-/* Another device has its turn. An idle runner on another machine takes nothing from it, and would
- * have to be connected to again. */
+/* Another device has its turn, or a program. */
 static void put_away(hwnas_evaluator *e)
 {
-    if (e->runner && !hwnas_runner_is_far(e->runner))
-        hwnas_boards_rest(&e->sites[e->runner_site].boards);
+    if (e->runner)
+        hwnas_boards_make_way(&e->sites[e->runner_site].boards);
     e->runner = NULL;
 }
 

@@ -21,7 +21,7 @@ typedef struct hwnas_site {
     char *thorough;               /* spelling of a quick one without that; NULL: it is none */
     bool is_thorough;             /* and it runs like that just now */
     bool can_race;                /* and its runner lets networks take turns */
-    /* Open while the device has its turn; those on other machines longer. */
+    /* Open while the device has its turn; longer where that takes nothing from the next. */
     hwnas_boards boards;
     int room; /* of networks that are on the way to them at a time; 1: each when its turn comes */
 } hwnas_site;
@@ -34,8 +34,7 @@ struct hwnas_evaluator {
     hwnas_tasks tasks;          /* of a trial that this process makes */
     int n;
     hwnas_site sites[HWNAS_MAX_DEVICES];
-    /* One runner at a time on this machine: the threads of an idle one would spin on the cores of
-     * the next. */
+    /* One runner at a time on this machine; others of one thread may wait for their turn. */
     hwnas_runner *runner; /* of the boards of a site; NULL: none */
     int runner_site;
     hwnas_measure_options options;

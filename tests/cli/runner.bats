@@ -34,6 +34,35 @@ print(len(onnx.load(sys.argv[1]).graph.node))' "$1"
     is out "'one run after the other' in d['rows'][0]['message']"
 }
 
+@test "a runner that takes no larger batch is not sent one" {
+    sed 's/"native": /"batch": 2, "native": /' "$RUNNERS/onnxruntime_runner.py" >small.py
+    grep -q '"batch": 2' small.py
+    ends 0 profile mnist_mlp --device "runner:/usr/bin/python3 small.py" --batch 2 --json
+    ends 1 profile mnist_mlp --device "runner:/usr/bin/python3 small.py" --batch 3 --json
+    is out "'takes batches of at most 2, and this one is of 3' in d['rows'][0]['message']"
+}
+
+# starts LINE...: how often a search of 12 trials with these devices started runners.
+starts() {
+    rm -f started s.db
+    job "devices: [$1]" device "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" \
+        "measure: {seconds: 0.01, estimate: off, verify: none, ties: 0, confirm: 0}" "budget: {trials: 12}"
+    printf '#!/bin/sh\necho >>started\nexec "%s" "$@"\n' "$STILL" >counted
+    chmod +x counted
+    HWNAS_CORE_LOCKS=$$ HWNAS_RUNNER=$PWD/counted ends 0 search job.yaml --study s.db
+    wc -l <started
+}
+
+@test "devices of one thread keep their runners from trial to trial, where there is memory" {
+    local n
+    awk '/^MemTotal/ { all = $2 } /^MemAvailable/ { exit !($2 < all / 4) }' /proc/meminfo && skip "little memory is left"
+    [ "$(starts "{name: left, device: 'null', threads: 1}, {name: right, device: 'null', threads: 1}")" = 2 ]
+    # Threads that spin would be in the way of the next device: each trial starts both anew.
+    [ "$(nproc)" -gt 1 ] || return 0
+    n=$(starts "{name: left, device: 'null', threads: 2}, {name: right, device: 'null', threads: 2}")
+    [ "$n" -ge 24 ]
+}
+
 # benchmarks NAME...: the programs that the template in shell drives, in the PATH: stand-ins that take 2 ms for each node.
 benchmarks() {
     local name

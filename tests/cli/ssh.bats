@@ -381,6 +381,24 @@ END
     is out "not d['priority']['realtime'] and 'there' in d['priority']['message'] and 'setcap' in d['priority']['hint']"
     on "$PWD/refused" ends 0 devices ssh:board
     says out "priority normal: the kernel there refuses real-time priority"
+    # One that does not say, as it is older, is not one that was refused.
+    cat >older.py <<'END'
+import json, struct, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
+while head := child.stdout.read(16):
+    magic, kind, n = struct.unpack("<4sIQ", head)
+    data = child.stdout.read(n)
+    if kind == 5 and "info" in (answer := json.loads(data)):
+        answer["info"].pop("priority", None)
+        answer["info"]["abilities"] = [a for a in answer["info"]["abilities"] if a != "realtime"]
+        data = json.dumps(answer).encode()
+    sys.stdout.buffer.write(struct.pack("<4sIQ", magic, kind, len(data)) + data)
+    sys.stdout.buffer.flush()
+END
+    printf '#!/bin/sh\nexec /usr/bin/python3 %s %s "$@"\n' "'$PWD/older.py'" "'$HWNAS'" >older
+    chmod +x older
+    on "$PWD/older" ends 0 devices ssh:board --json
+    is out "'priority' not in d"
     # Boards of which one lacks it are of one kind all the same.
     printf '#!/bin/sh\n[ "$STILL_MACHINE" = twin ] || exec %s "$@"\nexec setpriv --bounding-set=-sys_nice prlimit --rtprio=0 %s "$@"\n' \
         "'$STILL'" "'$STILL'" >one

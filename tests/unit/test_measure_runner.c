@@ -95,6 +95,10 @@ static void test_hello(void **state)
         {"{'name': 'board', 'native': 'f32'}", false, 0, 0},
         {"{'name': 'board', 'threads': 4294967297}", false, 0, 0},
         {"{'name': 'board', 'machine': '0123456789abcdef0'}", false, 0, 0},
+        {"{'name': 'board', 'batch': 8, 'priority': 'normal'}", true, 0, 0},
+        {"{'name': 'board', 'batch': '8'}", false, 0, 0},
+        {"{'name': 'board', 'batch': 4294967297}", false, 0, 0},
+        {"{'name': 'board', 'priority': 1}", false, 0, 0},
         {"[]", false, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

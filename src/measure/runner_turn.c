@@ -1,0 +1,45 @@
+/* runner_turn.c: runners of one machine that have their turns one after the other: which of them
+ * may stay open meanwhile. */
+#include <stdio.h>
+
+#include "measure/runner_priv.h"
+
+/* By the kernel's word, of all that there is. */
+static bool has_plenty_of_memory(void)
+{
+    unsigned long long all = 0, available = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    const bool is_told =
+        file && fscanf(file, "MemTotal: %llu kB MemFree: %*u kB MemAvailable: %llu kB", &all,
+                       &available) == 2;
+    if (file)
+        fclose(file);
+    return is_told && available > all / 4;
+}
+
+/* Threads of OpenMP that are bound spin for minutes when there is nothing to do (runner_child.c);
+ * one thread alone waits for its next request, and so does a program of others. */
+static bool leaves_cores_alone(const hwnas_runner *r)
+{
+    return r->threads == 1 || !hwnas_link_is_own(r->link);
+}
+
+void hwnas_runner_make_way(hwnas_runner *r)
+{
+    if (hwnas_link_is_far(r->link))
+        return;
+    if (!hwnas_runner_is_ready(r) || r->pinned || hwnas_runner_n_ahead(r) ||
+        !leaves_cores_alone(r) || !has_plenty_of_memory()) {
+        hwnas_runner_rest(r);
+        return;
+    }
+    hwnas_cores_lend(&r->cores);
+    r->is_idle = true;
+}
+
+void hwnas_runner_take_turn(hwnas_runner *r)
+{
+    if (r->is_idle && !hwnas_cores_reclaim(&r->cores))
+        hwnas_runner_rest(r);
+    r->is_idle = false;
+}
