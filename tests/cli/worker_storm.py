@@ -90,7 +90,7 @@ def front_of(found):
 
 def plan():
     """What happens when so many trials are finished."""
-    moments = [(0, "kill", 0)] + [(rng.uniform(0, .9), "kill", i % n_workers) for i in range(1, 3 * n_workers)]
+    moments = [(rng.uniform(0, .9), "kill", i % n_workers) for i in range(3 * n_workers)]
     begin = rng.uniform(.2, .5)
     moments += [(begin, "stop", 0), (begin + .2, "continue", 0)]
     moments += [(rng.uniform(.1, .4), "restart", 0), (rng.uniform(.5, .9), "restart", 0)] if server else []
