@@ -199,6 +199,8 @@ const int64_t *hwnas_onnx_empty_dims(int *rank, const reader *r, const char *nam
     const named *from = find_origin(r, name);
     if (!from || !hwnas_onnx_is_nothing(r, name))
         return NULL;
+    if (from->constant && from->constant->n_dims > HWNAS_MAX_RANK)
+        return NULL;
     *rank = from->constant ? (int)from->constant->n_dims : from->empty_rank;
     return from->constant ? from->constant->dims : from->empty_dims;
 }

@@ -80,13 +80,68 @@ static hwnas_status fail_shape(const hwnas_onnx_shape *given, const Onnx__Tensor
     return status;
 }
 
-/* What an open name becomes, or NULL. */
-static hwnas_onnx_bound *find_bound(const reader *r, const char *name)
+/* What an open name of `length` bytes becomes, or NULL. */
+static const hwnas_onnx_bound *find_bound_in(const reader *r, const char *name, size_t length)
 {
-    for (size_t i = 0; *name && i < r->n_bound; i++)
-        if (!strcmp(r->bound[i].name, name))
+    for (size_t i = 0; length && i < r->n_bound; i++)
+        if (strlen(r->bound[i].name) == length && !memcmp(r->bound[i].name, name, length))
             return &r->bound[i];
     return NULL;
+}
+
+static const hwnas_onnx_bound *find_bound(const reader *r, const char *name)
+{
+    return find_bound_in(r, name, strlen(name));
+}
+
+/* Exporters write names that are sums of others: "past + sequence". */
+static bool is_sum(const char *name)
+{
+    return strchr(name, '+') != NULL;
+}
+
+/* One part of a sum: a number, or a name that is bound. */
+static bool read_term(int64_t *out, const reader *r, const char *text, size_t length)
+{
+    for (; length && text[0] == ' '; length--)
+        text++;
+    while (length && text[length - 1] == ' ')
+        length--;
+    const hwnas_onnx_bound *bound = find_bound_in(r, text, length);
+    *out = bound ? bound->value : 0;
+    for (size_t i = 0; !bound && i < length; i++) {
+        *out = 10 * *out + (text[i] - '0');
+        if (text[i] < '0' || text[i] > '9' || *out > INT32_MAX)
+            return false;
+    }
+    return length > 0;
+}
+
+/* A sum of which all terms are known. */
+static bool read_sum(int64_t *out, const reader *r, const char *name)
+{
+    int64_t term;
+    *out = 0;
+    if (!is_sum(name))
+        return false;
+    for (const char *at = name;; at++) {
+        const size_t length = strcspn(at, "+");
+        if (!read_term(&term, r, at, length))
+            return false;
+        *out += term;
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
+/* What a name settles: it is bound, or a sum of such. */
+static bool is_settled(int64_t *out, const reader *r, const char *name)
+{
+    const hwnas_onnx_bound *bound = find_bound(r, name);
+    if (bound)
+        *out = bound->value;
+    return bound || read_sum(out, r, name);
 }
 
 static void add_bound(reader *r, const char *name, int64_t value)
@@ -113,21 +168,42 @@ static hwnas_status bind(reader *r, const hwnas_onnx_shape *given,
     return HWNAS_OK;
 }
 
+/* Open dimensions are called so. */
+static bool is_a_name(const reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->from->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
+        for (size_t d = 0; shape && d < shape->n_dim; d++)
+            if (is_open(shape->dim[d]) && !strcmp(name_of(shape->dim[d]), name))
+                return true;
+    }
+    return false;
+}
+
+static hwnas_status fail_two_lengths(const char *name, int64_t a, int64_t b)
+{
+    return hwnas_fail(HWNAS_E_INPUT, NULL,
+                      "the shapes give the dimension '%s' two lengths, %" PRId64 " and %" PRId64,
+                      name, a, b);
+}
+
+/* A sum that is given itself is what its terms make. */
+static hwnas_status check_sums(const reader *r)
+{
+    int64_t sum;
+    for (size_t i = 0; i < r->n_bound; i++)
+        if (read_sum(&sum, r, r->bound[i].name) && sum != r->bound[i].value)
+            return fail_two_lengths(r->bound[i].name, r->bound[i].value, sum);
+    return HWNAS_OK;
+}
+
 /* A length that is given for the name of open dimensions; false: none is called so. */
 static hwnas_status bind_name(bool *out, reader *r, const hwnas_onnx_shape *given)
 {
-    *out = false;
-    for (size_t i = 0; given->rank == 1 && i < r->from->n_input; i++) {
-        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
-        for (size_t d = 0; shape && d < shape->n_dim; d++)
-            *out |= is_open(shape->dim[d]) && !strcmp(name_of(shape->dim[d]), given->input);
-    }
+    *out = given->rank == 1 && is_a_name(r, given->input);
     const hwnas_onnx_bound *known = find_bound(r, given->input);
     if (*out && known && known->value != given->dims[0])
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "the shapes give the dimension '%s' two lengths, %" PRId64
-                          " and %" PRId64,
-                          given->input, known->value, given->dims[0]);
+        return fail_two_lengths(given->input, known->value, given->dims[0]);
     if (*out && !known)
         add_bound(r, given->input, given->dims[0]);
     return HWNAS_OK;
@@ -135,6 +211,10 @@ static hwnas_status bind_name(bool *out, reader *r, const hwnas_onnx_shape *give
 
 static hwnas_status fail_unknown(const reader *r, const char *name)
 {
+    if (is_a_name(r, name))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                     "a shape is given for '%s', which is one dimension", name),
+                          "give it one length: --shape %s=128", name);
     hwnas_str list = {0};
     for (size_t i = 0; i < r->from->n_input; i++) {
         const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
@@ -168,7 +248,7 @@ static hwnas_status take_given(reader *r)
         if (!shape && !is_name)
             return fail_unknown(r, r->shapes->list[g].input);
     }
-    return HWNAS_OK;
+    return check_sums(r);
 }
 
 /* ---- The batch ---- */
@@ -177,6 +257,8 @@ static hwnas_status take_given(reader *r)
 static bool is_called_batch(const char *name, size_t at)
 {
     static const char *const names[] = {"n", "b", "bs", "bsz", NULL};
+    if (is_sum(name))
+        return false;
     for (size_t i = 0; names[i] && at < 2; i++)
         if (!strcasecmp(name, names[i]))
             return true;
@@ -225,13 +307,15 @@ static bool is_batch(const reader *r, const Onnx__TensorShapeProto *shape, size_
 {
     if (has_batch(r, shape))
         return !strcmp(name_of(shape->dim[at]), r->batch_name);
-    return at == (is_second_of_sequence(shape) ? 1 : 0);
+    return !is_sum(name_of(shape->dim[at])) && at == (is_second_of_sequence(shape) ? 1 : 0);
 }
 
 hwnas_status hwnas_onnx_settle_shapes(reader *r)
 {
     TRY(take_given(r));
     r->batch_name = find_name(r);
+    if (r->batch_name && !find_bound(r, r->batch_name))
+        add_bound(r, r->batch_name, r->batch ? r->batch : 1);
     return HWNAS_OK;
 }
 
@@ -241,53 +325,15 @@ static hwnas_status fail_open(const Onnx__TensorShapeProto *shape, size_t at, co
 {
     char *words = words_for(shape);
     const char *name = name_of(shape->dim[at]);
-    const hwnas_status status = hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, NULL, "dimension %zu of input '%s' is open%s%s%s", at, input,
-                   *name ? ": '" : "", name, *name ? "'" : ""),
-        "in the file it is %s; --shape %s=... of profile, compare and run says how large it is",
-        words, input);
+    const hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "dimension %zu of input '%s' is open%s%s%s", at,
+                              input, *name ? ": '" : "", name, *name ? "'" : ""),
+                   "in the file it is %s; --shape %s=... of profile, compare and run says how "
+                   "large it is%s%s%s",
+                   words, input, *name ? ", or for all of that name --shape '" : "", name,
+                   *name ? "=...'" : "");
     free(words);
     return status;
-}
-
-/* One part of a sum, from `text` on, of `length` bytes: a number, or a name that is bound. */
-static bool read_term(int64_t *out, const reader *r, const char *text, size_t length)
-{
-    char term[64], *end;
-    while (length && text[0] == ' ')
-        text++, length--;
-    while (length && text[length - 1] == ' ')
-        length--;
-    if (!length || length >= sizeof term)
-        return false;
-    memcpy(term, text, length);
-    term[length] = '\0';
-    const hwnas_onnx_bound *bound = find_bound(r, term);
-    if (bound) {
-        *out = bound->value;
-        return true;
-    }
-    *out = strtoll(term, &end, 10);
-    return *term >= '0' && *term <= '9' && !*end && *out <= INT32_MAX;
-}
-
-/* What a name settles: it is bound, or exporters wrote it as a sum of such: "past + sequence". */
-static bool is_settled(int64_t *out, const reader *r, const char *name)
-{
-    const hwnas_onnx_bound *bound = find_bound(r, name);
-    int64_t term;
-    *out = bound ? bound->value : 0;
-    if (bound || !strchr(name, '+'))
-        return bound;
-    for (const char *at = name;; at++) {
-        const size_t length = strcspn(at, "+");
-        if (!read_term(&term, r, at, length))
-            return false;
-        *out += term;
-        at += length;
-        if (!*at)
-            return true;
-    }
 }
 
 static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeProto *shape,

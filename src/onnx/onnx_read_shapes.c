@@ -1,4 +1,5 @@
 /* onnx_read_shapes.c: what exporters compute shapes with, and what changes shapes alone. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -79,12 +80,12 @@ hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__N
 hwnas_status hwnas_onnx_read_size(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
-    int rank;
-    const int64_t *dims;
-    float count = 1;
-    TRY(read_dims(&rank, &dims, r, node));
-    for (int i = 0; i < rank; i++)
-        count *= (float)dims[i];
+    int input;
+    float count = 0;
+    if (!node->n_input || !hwnas_onnx_is_nothing(r, node->input[0])) {
+        TRY(hwnas_onnx_input(&input, r, node, 0));
+        count = (float)hwnas_tensor_count(&r->graph->tensors[input]);
+    }
     return add_constant(out, r, name, 0, NULL, &count, true);
 }
 
@@ -265,6 +266,36 @@ hwnas_status hwnas_onnx_read_reduce(int *out, hwnas_onnx_reader *r, const Onnx__
                           &input);
 }
 
+/* Whether a part without values goes with one that has them. One of a single dimension goes with
+ * all, as PyTorch has it. */
+static bool fits_beside(const hwnas_onnx_reader *r, const char *part, const hwnas_tensor *with,
+                        int64_t axis)
+{
+    int rank;
+    const int64_t *dims = hwnas_onnx_empty_dims(&rank, r, part);
+    bool fits = !dims || rank == 1 || rank == with->rank;
+    for (int i = 0; dims && fits && rank == with->rank && i < rank; i++)
+        fits = i == axis || dims[i] == with->dims[i];
+    return fits;
+}
+
+/* The parts without values fit, and the axis is one of `with`. */
+static hwnas_status check_parts(const hwnas_onnx_reader *r, const Onnx__NodeProto *node, int with)
+{
+    const hwnas_tensor *tensor = &r->graph->tensors[with];
+    const int64_t given = hwnas_onnx_int(node, "axis", 0);
+    const int64_t axis = given < 0 ? given + tensor->rank : given;
+    if (axis < 0 || axis >= tensor->rank)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: there is no axis %" PRId64,
+                          hwnas_onnx_describe(node).s, given);
+    for (size_t i = 0; i < node->n_input; i++)
+        if (hwnas_onnx_is_nothing(r, node->input[i]) &&
+            !fits_beside(r, node->input[i], tensor, axis))
+            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: '%.100s' has another shape than the others",
+                              hwnas_onnx_describe(node).s, node->input[i]);
+    return HWNAS_OK;
+}
+
 /* Parts without values do not count. */
 hwnas_status hwnas_onnx_read_concat(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                     const char *name)
@@ -283,6 +314,8 @@ hwnas_status hwnas_onnx_read_concat(int *out, hwnas_onnx_reader *r, const Onnx__
         TRY(hwnas_onnx_input(&inputs[n++], r, node, i));
     }
     const hwnas_attr axis = {.is_set = true, .n = 1, .ints = {hwnas_onnx_int(node, "axis", 0)}};
+    if (n > 0)
+        TRY(check_parts(r, node, inputs[0]));
     if (n == 0)
         hwnas_onnx_give_nothing(r, node);
     else if (n == 1)

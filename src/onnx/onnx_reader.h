@@ -150,7 +150,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_give(hwnas_onnx_reader *r, const char *nam
 void hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
 /* Is what has the name known to have no values? */
 bool hwnas_onnx_is_nothing(const hwnas_onnx_reader *r, const char *name);
-/* The dimensions of such a one, of which one is zero; NULL: it has values, or nobody knows. */
+/* The dimensions of such a one, of which one is zero; NULL: it has values, or nobody knows, or
+ * there are more than a tensor of ours has. */
 const int64_t *hwnas_onnx_empty_dims(int *rank, const hwnas_onnx_reader *r, const char *name);
 /* The branch that an If takes, when it is known. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read_if(hwnas_onnx_reader *r, const Onnx__NodeProto *node);

@@ -144,8 +144,34 @@ rows() {
         profile cached.onnx --device null --shape sequence_length=1
     refuses 2 "*a shape is given for 'sequence', which is no input and no open dimension*x=batch_size x sequence_length x 8*" \
         profile cached.onnx --device null --shape sequence=1
-    refuses 2 "*a shape is given for 'sequence_length', which is no input*" \
+    refuses 2 "*a shape is given for 'sequence_length', which is one dimension*" \
         profile cached.onnx --device null --shape sequence_length=1x1
+    refuses 2 "*the dimension 'past_sequence_length + sequence_length' two lengths, 9 and 5" \
+        profile cached.onnx --device null --shape mask=1x9,sequence_length=2,past_sequence_length=3
+    # A batch in a sum.
+    make doubled.onnx x=batch,1,8 'y=batch,batch + batch,8'
+    [ "$(rows "(r['batch'], r['macs'])" doubled.onnx --batch 4)" = "[(4, 1152)]" ]
+    # Parts without values have the others' shape, and no more dimensions than can be.
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+def write(name, nodes, empty):
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(np.zeros(empty, np.float32), "e")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), name)
+
+write("other.onnx", [helper.make_node("Concat", ["x", "e"], ["y"], axis=1)], [1, 0, 9])
+write("axis.onnx", [helper.make_node("Concat", ["x", "e"], ["y"], axis=3)], [1, 0, 4])
+write("deep.onnx", [helper.make_node("Shape", ["e"], ["s"]), helper.make_node("Cast", ["s"], ["f"], to=1),
+                    helper.make_node("ReduceSum", ["f"], ["t"], keepdims=0), helper.make_node("Mul", ["x", "t"], ["y"])],
+      [3] * 19 + [0])
+END
+    refuses 2 "*(Concat): 'e' has another shape than the others" profile other.onnx --device null
+    refuses 2 "*(Concat): there is no axis 3" profile axis.onnx --device null
+    refuses 1 "*constant 'e' has 20 dimensions; 8 go" profile deep.onnx --device null
     refuses 1 "*reads '*', which has no values*" profile cached.onnx --device null --shape sequence_length=0,past_sequence_length=1
 }
 
