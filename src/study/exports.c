@@ -86,35 +86,41 @@ static hwnas_status check_path(const hwnas_job *job, const char *path)
         error.hint);
 }
 
-/* One of the exports in all the files that it may have. */
-static hwnas_status check_export(const hwnas_job *job, const hwnas_job_export *export)
+/* All files that the exports may be. */
+typedef struct all_paths {
+    size_t n;
+    char *list[HWNAS_N_EXPORTS * (1 + HWNAS_MOST_PHASES) * HWNAS_MAX_DEVICES];
+} all_paths;
+
+static void add_paths(all_paths *out, const hwnas_job *job, const hwnas_job_export *export)
 {
-    hwnas_status status = HWNAS_OK;
     const char *phases[HWNAS_MOST_PHASES];
     const int n_phases = export->is_of_phase ? hwnas_phases_named(phases, job) : 0;
     const int n_fronts = job->goals.is_front_per_device ? job->goals.devices.n : 1;
     for (int f = 0; f < n_fronts; f++)
-        for (int p = -1; p < n_phases && status == HWNAS_OK; p++) {
-            char *path = path_of(export->path, job, job->goals.is_front_per_device ? f : -1,
-                                 p < 0 ? NULL : phases[p]);
-            status = check_path(job, path);
-            free(path);
-        }
-    return status;
+        for (int p = -1; p < n_phases; p++)
+            out->list[out->n++] =
+                path_of(export->path, job, job->goals.is_front_per_device ? f : -1,
+                        p < 0 ? NULL : phases[p]);
 }
 
 hwnas_status hwnas_job_check_exports(const hwnas_job *job)
 {
+    hwnas_status status = HWNAS_OK;
     hwnas_job_export exports[HWNAS_N_EXPORTS];
+    all_paths paths = {0};
     hwnas_job_exports(exports, job);
-    for (int i = 0; i < HWNAS_N_EXPORTS; i++) {
-        if (!exports[i].path)
-            continue;
-        TRY(check_export(job, &exports[i]));
-        for (int k = 0; k < i; k++)
-            TRY(check_other(job, exports[i].path, "other export", exports[k].path));
+    for (int i = 0; i < HWNAS_N_EXPORTS; i++)
+        if (exports[i].path)
+            add_paths(&paths, job, &exports[i]);
+    for (size_t i = 0; i < paths.n && status == HWNAS_OK; i++) {
+        status = check_path(job, paths.list[i]);
+        for (size_t k = 0; k < i && status == HWNAS_OK; k++)
+            status = check_other(job, paths.list[i], "other export", paths.list[k]);
     }
-    return HWNAS_OK;
+    for (size_t i = 0; i < paths.n; i++)
+        free(paths.list[i]);
+    return status;
 }
 
 /* ---- Writing ---- */

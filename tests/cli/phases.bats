@@ -79,6 +79,8 @@ END
     [[ $inputs == *past_key*past_* ]]
     ends 0 profile best.onnx best-decode.onnx --device null --seconds 0.02 --json
     [ "$(json out "d['rows'][0]['macs'] > 4 * d['rows'][1]['macs']")" = True ]
+    ends 2 search --space $space --device null --objectives time-to-first-token,tokens/s --trials 2 --study t.db --onnx two.onnx --yaml two-decode.onnx
+    says 'written over the other export'
     # It is seen before the search that a file cannot be written.
     mkdir other-decode.onnx
     ends 1 search --space $space --device null --objectives time-to-first-token,tokens/s --trials 2 --study t.db --onnx other.onnx
