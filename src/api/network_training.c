@@ -28,10 +28,11 @@ typedef struct kept_file {
     const char *remark;
 } kept_file;
 
+/* The ends in the order in which they are written. */
 static const kept_file kept[] = {
+    {".csv", true, "has loss and accuracy by epoch"},
     {".onnx", true, ""},
     {".py", true, "is the module whose weights are 'weights' of the checkpoint"},
-    {".csv", true, "has loss and accuracy by epoch"},
     {".pt", false, "is the checkpoint"},
 };
 enum { N_KEPT = sizeof kept / sizeof *kept };
@@ -54,20 +55,23 @@ static hwnas_status check_options(const hwnas_network_training_options *o,
     return HWNAS_OK;
 }
 
-/* A training that was interrupted: its checkpoint is there, and not yet all that it ends with. */
+/* A training that was interrupted: its checkpoint is there, and of what it ends with the first
+ * ones, not all. */
 static bool is_interrupted(const char *prefix)
 {
-    bool has_checkpoint = false, has_all_ends = true;
+    bool has_checkpoint = false, has_all_ends = true, is_in_order = true;
     for (int i = 0; i < N_KEPT; i++) {
         char *path = hwnas_printf("%s%s", prefix, kept[i].suffix);
         const bool is_there = !access(path, F_OK);
-        if (kept[i].is_end)
+        if (kept[i].is_end) {
+            is_in_order = is_in_order && (has_all_ends || !is_there);
             has_all_ends = has_all_ends && is_there;
-        else
+        } else {
             has_checkpoint = is_there;
+        }
         free(path);
     }
-    return has_checkpoint && !has_all_ends;
+    return has_checkpoint && !has_all_ends && is_in_order;
 }
 
 /* Nothing that a training ended with is replaced unasked; one that was interrupted goes on, even

@@ -391,7 +391,7 @@ END
     # The samples that test have trained nothing.
     ends 0 evaluate whole.onnx --data whole-test.npz --scale 1/255 --mean 0.286 --std 0.353 --json
     [ "$(json out 'd["values"]["top1"]["value"]')" = "$(json told 'd["values"]["top1"]["value"]')" ]
-    refuses 2 'whole.onnx is there already*--overwrite' train tiny.yaml --arch width=8 --recipe recipe.yaml --out whole
+    refuses 2 'whole.csv is there already*--overwrite' train tiny.yaml --arch width=8 --recipe recipe.yaml --out whole
     # Killed, it goes on, to the same.
     held_python
     echo 2 >hold
@@ -407,12 +407,15 @@ END
     cmp again.csv whole.csv
     says out 'top-1'
     # Killed between two of its files, too; without a checkpoint they are somebody else's.
-    for end in onnx py csv; do
-        rm again.$end
+    for end in py onnx csv; do # in the reverse order of their writing
+        rm -f again.py again.$end
+        [ $end != csv ] || rm again.onnx
         ends 0 train tiny.yaml --arch width=8 --recipe recipe.yaml --out again
         not grep -q '^epoch ' err
         cmp again.$end whole.$end
     done
+    rm again.csv
+    refuses 2 'again.onnx is there already*--overwrite' train tiny.yaml --arch width=8 --recipe recipe.yaml --out again
     rm again.onnx again.pt
     refuses 2 'again.py is there already*--overwrite' train tiny.yaml --arch width=8 --recipe recipe.yaml --out again
     # What cannot be is told.

@@ -60,8 +60,8 @@ whole = time.monotonic() - begun
 want, n_trained = told(), len(ended())
 assert n_trained == len(want[2]) >= 2, (n_trained, want[2])
 
-seen, n_during, n_ended, longest = begin_anew(), 0, 0, whole / 2
-while n_during < n_kills:
+seen, n_during, n_between, n_ended, longest = begin_anew(), 0, 0, 0, whole / 2
+while n_during < n_kills or not n_between:
     running = search(*(["--resume"] if os.path.exists("s.db") else []))
     try:
         running.wait(rng.uniform(0.05, longest))
@@ -72,6 +72,7 @@ while n_during < n_kills:
     now = ended()
     check(seen, now, f"kill {n_during + 1}")
     n_during += code != 0 and len(now) < n_trained
+    n_between += code != 0 and 0 < len(now) < n_trained  # something is there that could be lost
     longest = min(longest * 1.2, 2 * whole) if len(now) == len(seen) else max(longest / 1.2, whole / 4)  # some get nowhere, most get on
     seen = now
     if code == 0:
