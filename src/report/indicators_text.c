@@ -198,5 +198,5 @@ void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s)
     }
     add_reasons(out, n);
     if (n_partial)
-        hwnas_str_addf(out, ", %zu with a wrong result on one device alone", n_partial);
+        hwnas_str_addf(out, ", %zu with a wrong result on some devices alone", n_partial);
 }

@@ -94,8 +94,9 @@ static void fill_table(hwnas_grid *grid, const hwnas_layers *layers)
 
 static void add_heading(hwnas_str *out, const hwnas_profile_row *row)
 {
-    hwnas_str_addf(out, "%s, %s, batch %d, %d thread%s, %s", row->model, row->device, row->batch,
-                   row->threads, row->threads == 1 ? "" : "s", hwnas_profile_row_dtype(row));
+    hwnas_str_addf(out, "%s, %s%s%s, batch %d, %d thread%s, %s", row->model, row->device,
+                   row->shape ? ", " : "", row->shape ? row->shape : "", row->batch, row->threads,
+                   row->threads == 1 ? "" : "s", hwnas_profile_row_dtype(row));
 }
 
 static void add_sum(hwnas_str *out, const hwnas_layers *layers)
@@ -127,6 +128,8 @@ static void add_markdown(hwnas_str *out, const hwnas_layers *layers)
     fill_table(&grid, layers);
     hwnas_grid_markdown(out, &grid);
     hwnas_grid_done(&grid);
+    if (layers->has_roofline)
+        add_limits(&line, &layers->roofline);
     add_sum(&line, layers);
     hwnas_str_add(out, "\n");
     hwnas_markdown_text(out, line.s);
