@@ -118,16 +118,20 @@ static hwnas_status hear(json_t **out, hwnas_runner *r, hwnas_order *order,
     return hwnas_runner_receive(out, r, o);
 }
 
-/* What the runner has said that it takes. */
-static hwnas_status check_batch(const hwnas_runner *r, const hwnas_graph *graph)
+bool hwnas_runner_takes_batch(const hwnas_runner *r, const hwnas_graph *graph)
 {
     const hwnas_tensor *input = graph->n_inputs ? &graph->tensors[graph->inputs[0]] : NULL;
-    const int most = r->hello.batch;
-    if (most <= 0 || !input || !input->rank || input->dims[0] <= most)
+    return r->hello.batch <= 0 || !input || !input->rank || input->dims[0] <= r->hello.batch;
+}
+
+static hwnas_status check_batch(const hwnas_runner *r, const hwnas_graph *graph)
+{
+    if (hwnas_runner_takes_batch(r, graph))
         return HWNAS_OK;
     return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                                  "'%s' takes batches of at most %d, and this one is of %lld",
-                                 r->device, most, (long long)input->dims[0]),
+                                 r->device, r->hello.batch,
+                                 (long long)graph->tensors[graph->inputs[0]].dims[0]),
                       "ask for a smaller batch");
 }
 

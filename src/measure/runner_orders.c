@@ -292,6 +292,8 @@ hwnas_status hwnas_runner_send_ahead(hwnas_runner *runner, const hwnas_graph *gr
         runner->may_return = false;
         return HWNAS_OK;
     }
+    if (!hwnas_runner_takes_batch(runner, graph))
+        return HWNAS_OK; /* it is refused when its turn comes */
     hwnas_order *order = hwnas_orders_find(runner, graph, options->exec.precision);
     if (!order)
         TRY(hwnas_orders_add(&order, runner, graph, with_steps, options));

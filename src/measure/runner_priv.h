@@ -54,6 +54,11 @@ void hwnas_runner_take_up(hwnas_runner *r);
 /* It is to measure now: on its cores again, or by another child on others. */
 void hwnas_runner_take_turn(hwnas_runner *r);
 
+/* ---- runner_measure.c ---- */
+
+/* The runner has said that it takes batches as large as that of the network; it is ready. */
+bool hwnas_runner_takes_batch(const hwnas_runner *r, const hwnas_graph *graph);
+
 /* ---- runner_orders.c ---- */
 
 /* NULL: it has not been asked for. */

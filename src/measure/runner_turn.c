@@ -1,6 +1,9 @@
 /* runner_turn.c: runners of one machine that have their turns one after the other: which of them
  * may stay open meanwhile. */
+#define _GNU_SOURCE 1 /* sched_getaffinity() */
+#include <sched.h>
 #include <stdio.h>
+#include <sys/wait.h>
 
 #include "measure/runner_priv.h"
 
@@ -24,12 +27,27 @@ static bool leaves_cores_alone(const hwnas_runner *r)
     return r->threads == 1 || !hwnas_link_is_own(r->link);
 }
 
+/* One that went to another core than ours holds that until it ends (core_choice.c). */
+static bool has_moved(const hwnas_runner *r)
+{
+    cpu_set_t set;
+    return r->threads == 1 && hwnas_link_is_own(r->link) && r->cores.n == 1 &&
+           !sched_getaffinity(r->pid, sizeof set, &set) && CPU_COUNT(&set) == 1 &&
+           !CPU_ISSET((size_t)r->cores.numbers[0], &set);
+}
+
+static bool has_died(const hwnas_runner *r)
+{
+    siginfo_t info = {0};
+    return !waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
 void hwnas_runner_make_way(hwnas_runner *r)
 {
     if (hwnas_link_is_far(r->link))
         return;
     if (!hwnas_runner_is_ready(r) || r->pinned || hwnas_runner_n_ahead(r) ||
-        !leaves_cores_alone(r) || !has_plenty_of_memory()) {
+        !leaves_cores_alone(r) || has_moved(r) || !has_plenty_of_memory()) {
         hwnas_runner_rest(r);
         return;
     }
@@ -40,6 +58,9 @@ void hwnas_runner_make_way(hwnas_runner *r)
 void hwnas_runner_take_turn(hwnas_runner *r)
 {
     if (r->is_idle && !hwnas_cores_reclaim(&r->cores))
+        hwnas_runner_rest(r);
+    /* What ends a runner that has nothing to do is no fault of the next network. */
+    else if (hwnas_runner_is_ready(r) && !hwnas_runner_n_ahead(r) && has_died(r))
         hwnas_runner_rest(r);
     r->is_idle = false;
 }

@@ -63,6 +63,26 @@ starts() {
     [ "$n" -ge 24 ]
 }
 
+@test "a runner that died between two trials is started anew, and no trial is blamed" {
+    cat >train <<'END'
+#!/bin/sh
+# Ends the runners there are, and waits until each of them is gone or nothing but waited for.
+for pid in $(cat pids 2>/dev/null); do
+    kill -9 "$pid" 2>/dev/null
+    while [ -e "/proc/$pid" ] && ! grep -qs '^State:.Z' "/proc/$pid/status"; do sleep 0.01; done
+done
+: >pids
+echo 70
+END
+    printf '#!/bin/sh\necho $$ >>pids\necho >>started\nexec "%s" "$@"\n' "$STILL" >counted
+    chmod +x train counted
+    job "accuracy: command:./train" "device: 'null'" "objectives: [accuracy, latency.p50]" "strategy: random" "budget: {trials: 4}" \
+        "measure: {seconds: 0.01, estimate: off, verify: none, ties: 0, confirm: 0}"
+    HWNAS_RUNNER=$PWD/counted ends 0 search job.yaml --study s.db --json
+    is out "d['failed'] == 0 and d['finished'] == 4"
+    [ "$(wc -l <started)" -ge 3 ]
+}
+
 # benchmarks NAME...: the programs that the template in shell drives, in the PATH: stand-ins that take 2 ms for each node.
 benchmarks() {
     local name
