@@ -323,6 +323,8 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
     TRY(hwnas_facts_check(s->store, s->job, s->setup.wide));
     TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
     s->earlier_seconds = seconds ? atof(seconds) : 0;
+    if (s->is_shared) /* these seconds go on while devices are opened, and are counted once */
+        s->started = hwnas_now();
     free(seconds);
     TRY(hwnas_facts_check_devices(s->store, s->job, s->setup.evaluator));
     TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
