@@ -42,13 +42,25 @@ static bool is_among(const size_t *places, size_t n, size_t place)
     return false;
 }
 
+/* Exporters number what has no name of its own, and another file has other numbers. */
+static bool is_number(const char *name)
+{
+    return name[strspn(name, "0123456789")] == '\0';
+}
+
 /* For each of `n` tensors of the first its place in the second: that of its name, and those whose
- * names are not there take the others, in order. */
+ * names are not there take the others, in order. Numbers are names where all of them are there. */
 static void pair_up(size_t *out, const hwnas_graph *const graphs[2], const int *const lists[2],
                     size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    bool has_all = true;
+    for (size_t i = 0; i < n; i++) {
         out[i] = place_of(graphs[1], lists[1], n, tensor_of(graphs[0], lists[0], i)->name);
+        has_all = has_all && out[i] < n;
+    }
+    for (size_t i = 0; i < n && !has_all; i++)
+        if (is_number(tensor_of(graphs[0], lists[0], i)->name))
+            out[i] = n;
     size_t free_place = 0;
     for (size_t i = 0; i < n; i++) {
         if (out[i] < n)

@@ -45,14 +45,15 @@ static void test_not_finite(void **state)
     assert_true(isinf(hwnas_error_of(&sums).largest));
 }
 
-/* x - y, whose inputs stand in the order of `names`; the node `other` is of the second alone. */
-static hwnas_graph *difference(const char *const names[2], const char *other)
+/* x - y, whose inputs stand in the order of `names`, that of y at place `y`; the node `other` is of
+ * the second alone. */
+static hwnas_graph *difference(const char *const names[2], int y, const char *other)
 {
     int inputs[2], at[2], out;
     const int64_t dims[2][2] = {{1, 3}, {1, 1}}; /* x is longer than y */
     hwnas_graph *graph = hwnas_graph_new("difference", 1);
     for (int i = 0; i < 2; i++) {
-        const int which = !strcmp(names[i], "y");
+        const int which = i == y;
         ok(hwnas_graph_add_input(&inputs[i], graph, names[i], HWNAS_FLOAT32, 2, dims[which]));
         at[which] = inputs[i];
     }
@@ -88,8 +89,8 @@ static void test_no_value_is_finite(void **state)
 static void test_inputs_in_another_order(void **state)
 {
     (void)state;
-    hwnas_graph *const graphs[] = {difference((const char *const[]){"x", "y"}, NULL),
-                                   difference((const char *const[]){"y", "x"}, NULL)};
+    hwnas_graph *const graphs[] = {difference((const char *const[]){"x", "y"}, 1, NULL),
+                                   difference((const char *const[]){"y", "x"}, 0, NULL)};
     hwnas_differences found;
     find(&found, graphs);
     assert_int_equal(found.n_outputs, 1);
@@ -107,8 +108,23 @@ static void test_inputs_in_another_order(void **state)
 static void test_inputs_of_other_names(void **state)
 {
     (void)state;
-    hwnas_graph *const graphs[] = {difference((const char *const[]){"x", "y"}, NULL),
-                                   difference((const char *const[]){"y", "z"}, NULL)};
+    hwnas_graph *const graphs[] = {difference((const char *const[]){"x", "y"}, 1, NULL),
+                                   difference((const char *const[]){"y", "z"}, 0, NULL)};
+    hwnas_differences found;
+    find(&found, graphs);
+    assert_float_equal(found.outputs[0].value, 26, 0);
+    assert_float_equal(found.outputs[0].error.largest, 0, 0);
+    hwnas_differences_done(&found);
+    for (int s = 0; s < 2; s++)
+        hwnas_graph_free(graphs[s]);
+}
+
+/* Numbers that an exporter gave say nothing, unless all are there. */
+static void test_inputs_of_numbers(void **state)
+{
+    (void)state;
+    hwnas_graph *const graphs[] = {difference((const char *const[]){"12", "15"}, 1, NULL),
+                                   difference((const char *const[]){"15", "18"}, 1, NULL)};
     hwnas_differences found;
     find(&found, graphs);
     assert_float_equal(found.outputs[0].value, 26, 0);
@@ -121,8 +137,8 @@ static void test_inputs_of_other_names(void **state)
 static void test_nodes_of_other_names(void **state)
 {
     (void)state;
-    hwnas_graph *const graphs[] = {difference((const char *const[]){"x", "y"}, NULL),
-                                   difference((const char *const[]){"x", "y"}, "minus_two")};
+    hwnas_graph *const graphs[] = {difference((const char *const[]){"x", "y"}, 1, NULL),
+                                   difference((const char *const[]){"x", "y"}, 1, "minus_two")};
     hwnas_differences found;
     find(&found, graphs);
     assert_float_equal(found.outputs[0].error.largest, 2, 0); /* of another sign */
@@ -143,6 +159,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_no_value_is_finite),
         cmocka_unit_test(test_inputs_in_another_order),
         cmocka_unit_test(test_inputs_of_other_names),
+        cmocka_unit_test(test_inputs_of_numbers),
         cmocka_unit_test(test_nodes_of_other_names),
     };
     if (argc > 1)
