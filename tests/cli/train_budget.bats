@@ -234,7 +234,7 @@ scripted() {
 }
 
 @test "the time that is reserved for the last trainings is theirs" {
-    scripted 'budget: {trials: 60, minutes: 40}' 'measure: {seconds: 0.1, ties: 0, confirm: 0}'
+    scripted 'budget: {trials: 200, minutes: 40}' 'measure: {seconds: 0.1, ties: 0, confirm: 0}'
     is out "d['ended'] == 'the time is over'"
     # A tenth of 24 trainings are kept for the end, 200 s: until then others are trained and measured, and the last
     # thing that happens is a training, which ends within the 2400 s.
