@@ -350,7 +350,7 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     export STILL_BY_NETWORK=1
     job "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
         "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" \
-        "measure: {seconds: 0.01, estimate: off}" "budget: {minutes: 0.05}"
+        "measure: {seconds: 0.01, estimate: off}" "budget: {minutes: 0.12}"
     undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
     local left=$!
     until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $left; sleep 0.1; done
