@@ -346,16 +346,22 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     is_whole "case-$BATS_TEST_NUMBER" 2
 }
 
+# left_and_right: the job by one worker for each of its two devices, to the end; `out` is what the second says.
+left_and_right() {
+    local left
+    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
+    left=$!
+    until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $left; sleep 0.1; done
+    undisturbed ends 0 worker "$STUDY" --only right --json
+    ended $left
+}
+
 @test "workers that do different tasks end together when the time is over" {
     export STILL_BY_NETWORK=1
     job "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
         "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" \
         "measure: {seconds: 0.01, estimate: off}" "budget: {minutes: 0.12}"
-    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
-    local left=$!
-    until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $left; sleep 0.1; done
-    undisturbed ends 0 worker "$STUDY" --only right --json
-    ended $left
+    left_and_right
     is out "d['ended'] == 'the time is over' and d['finished'] == d['trials'] > 0"
     [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".fact WHERE key = 'exhausted' AND value LIKE '%the time is over%'")" = 1 ]
 }
@@ -365,11 +371,7 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     job "space: mnist_mlp" accuracy "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
         "objectives: [latency.p50 on left, latency.p50 on right]" "strategy: random" \
         "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 5}"
-    undisturbed "$HWNAS" search job.yaml --study "$STUDY" --workers 1 --only left >out.left 2>err.left 3>&- &
-    local left=$!
-    until "$HWNAS" study show "$STUDY" >shown 2>&1; do kill -0 $left; sleep 0.1; done
-    undisturbed ends 0 worker "$STUDY" --only right --json
-    ended $left
+    left_and_right
     is out "d['finished'] == 1 and 'has been tried (1)' in d['ended']"
 }
 
