@@ -195,29 +195,32 @@ END
     refuses 2 "*one shape*" compare two.onnx --device null --shape 'ids=1x{1,2}x8'
 }
 
+ORT=$HWNAS_SRC/tests/peers/ort_run.mjs
+
+# equals_ort MODEL SHAPES DEVICE...: on each device the outputs of random inputs are ONNX Runtime's.
+equals_ort() {
+    local model=$1 shapes=$2 device
+    shift 2
+    HWNAS_SHAPES=$shapes node "$ORT" input "$model" in.bin
+    for device; do
+        "$HWNAS" run "$model" --device "$device" --shape "$shapes" --input in.bin --output out.bin
+        HWNAS_SHAPES=$shapes node "$ORT" compare "$model" in.bin out.bin 1e-5
+    done
+}
+
 @test "ONNX Runtime computes the same in the shapes that are given" {
     command -v node >/dev/null || skip "needs node"
-    local ort=$HWNAS_SRC/tests/peers/ort_run.mjs shapes
-    node "$ort" version >/dev/null 2>&1 || skip "needs onnxruntime-node"
+    local shapes
+    node "$ORT" version >/dev/null 2>&1 || skip "needs onnxruntime-node"
     make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
     for shapes in ids=1x128x8,mask=1x128x8 ids=3x7x8,mask=3x7x8; do
-        HWNAS_SHAPES=$shapes node "$ort" input two.onnx in.bin
-        for device in cpu ref; do
-            "$HWNAS" run two.onnx --device $device --shape "$shapes" --input in.bin --output out.bin
-            HWNAS_SHAPES=$shapes node "$ort" compare two.onnx in.bin out.bin 1e-5
-        done
+        equals_ort two.onnx "$shapes" cpu ref
     done
     make second.onnx x=100,N,8
-    HWNAS_SHAPES=x=100x3x8 node "$ort" input second.onnx in.bin
-    "$HWNAS" run second.onnx --shape x=100x3x8 --input in.bin --output out.bin
-    HWNAS_SHAPES=x=100x3x8 node "$ort" compare second.onnx in.bin out.bin 1e-5
+    equals_ort second.onnx x=100x3x8 cpu
     cached cached.onnx
     for shapes in x=1x5x8,mask=1x5,past=1x0x8 x=2x1x8,mask=2x8,past=2x7x8; do
-        HWNAS_SHAPES=$shapes node "$ort" input cached.onnx in.bin
-        for device in cpu ref; do
-            "$HWNAS" run cached.onnx --device $device --shape "$shapes" --input in.bin --output out.bin
-            HWNAS_SHAPES=$shapes node "$ort" compare cached.onnx in.bin out.bin 1e-5
-        done
+        equals_ort cached.onnx "$shapes" cpu ref
     done
 }
 
