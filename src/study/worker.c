@@ -28,6 +28,7 @@
 #include "study/budget.h"
 #include "study/handover.h"
 #include "study/heartbeat.h"
+#include "study/patience.h"
 #include "study/session.h"
 #include "study/told_end.h"
 
@@ -41,9 +42,6 @@ enum { MAX_RETRIES = 300, MAX_JOIN_RETRIES = 10 };
 /* Seconds between two looks of a worker that has nothing to do: a tenth of what it has waited, from
  * here to there. */
 static const double SHORTEST_PAUSE = 0.05, LONGEST_PAUSE = 2;
-/* Without a sign of those who do the rest of a trial, it ends after so long; after a sixtieth of it
- * it says so. */
-static const double PATIENCE = 3600;
 
 typedef struct worker {
     const hwnas_job *job;
@@ -58,7 +56,7 @@ typedef struct worker {
     bool proposes;
     char *theirs;        /* the tasks of others; NULL: there are none */
     char *waits_for;     /* the same, for progress */
-    bool has_warned;     /* that none of them is here */
+    hwnas_patience patience;
     char *end;           /* why there is no other trial; NULL: there may be */
     bool was_open;       /* the study, once */
     int n_failures;      /* of the connection, on end */
@@ -310,37 +308,11 @@ static hwnas_status next(const hwnas_asked **out, worker *w)
 
 /* ---- Nothing to do ---- */
 
-static double read_patience(void)
-{
-    const char *text = getenv("HWNAS_WORKER_PATIENCE");
-    const double seconds = text ? strtod(text, NULL) : 0;
-    return seconds > 0 ? seconds : PATIENCE;
-}
-
-/* After `silence` seconds without a sign of others, where a trial needs some. */
-static hwnas_status check_patience(worker *w, double silence)
-{
-    const hwnas_place place = {.file = w->job->study};
-    const double patience = read_patience();
-    if (!w->theirs)
-        return HWNAS_OK;
-    if (silence > patience)
-        return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, &place,
-                                     "no worker that does %s was here for %g s", w->theirs,
-                                     patience),
-                          "start one with --only, and this one again: what was done is in the "
-                          "study; $HWNAS_WORKER_PATIENCE says how many seconds it waits");
-    if (silence > patience / 60 && !w->has_warned) {
-        w->has_warned = true;
-        hwnas_log(HWNAS_LOG_NOTE, "no worker that does %s is here; waiting for one", w->theirs);
-    }
-    return HWNAS_OK;
-}
-
 /* What others have may be left over. Looks for it without keeping anybody from the study. */
 static hwnas_status wait_for_others(worker *w)
 {
-    double waited = 0, silence = 0;
+    double waited = 0;
+    hwnas_patience_renew(&w->patience);
     while (!hwnas_session_should_stop(&w->s)) {
         const double pause = fmin(fmax(0.1 * waited, SHORTEST_PAUSE), LONGEST_PAUSE);
         const int64_t position = w->position;
@@ -353,8 +325,10 @@ static hwnas_status wait_for_others(worker *w)
         if (n_offered || may || (w->end && !w->s.n_asked))
             break;
         TRY(hwnas_leases_held(&n_held, w->leases));
-        silence = n_held || w->position != position ? 0 : silence + pause;
-        TRY(check_patience(w, silence));
+        if (n_held || w->position != position)
+            hwnas_patience_renew(&w->patience);
+        else if (w->theirs)
+            TRY(hwnas_patience_spend(&w->patience, pause, w->theirs, w->job->study));
         hwnas_session_report(&w->s, w->waits_for ? w->waits_for : "");
     }
     return HWNAS_OK;
@@ -470,6 +444,7 @@ hwnas_status hwnas_worker_run(hwnas_summary **out, const hwnas_job *job,
     worker w = {.job = job, .options = *options};
     char host[40] = "";
     hwnas_status status;
+    TRY(hwnas_patience_read(&w.patience));
     if (gethostname(host, sizeof host - 1))
         *host = '\0';
     snprintf(w.name, sizeof w.name, "%.39s %ld %.6f", host, (long)getpid(), hwnas_now());

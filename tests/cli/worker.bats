@@ -35,6 +35,14 @@ is_whole() {
     is out "d['finished'] == 210"
 }
 
+@test "a patience that is no number of seconds is refused" {
+    job "budget: {trials: 3}"
+    HWNAS_WORKER_PATIENCE=1h refuses 2 "'1h', not a whole number of seconds" search job.yaml --workers 1
+    not [ -e job.db ]
+    HWNAS_WORKER_PATIENCE=3600 ends 0 search job.yaml --workers 1
+    HWNAS_WORKER_PATIENCE=-5 refuses 2 "'-5', not a whole number of seconds" worker job.db
+}
+
 @test "a worker needs the study alone, and does what its job and the flags of its search said" {
     mkdir begin join
     cd begin
