@@ -32,7 +32,8 @@ static const char *const sql[N_SQL] = {
     [OFFERED] = "SELECT count(*) FROM lease WHERE " IS_OFFERED,
     [HAND_ON] = "UPDATE lease SET tasks = $1, begun = $2, expires = 0, worker = ''"
                 " WHERE trial = $3 AND worker = $4 RETURNING trial",
-    [WAITING] = "SELECT count(*) FROM lease WHERE worker = '' AND (tasks & $1) = 0",
+    [WAITING] = "SELECT tasks, count(*) FROM lease WHERE worker = '' AND (tasks & $1) = 0"
+                " GROUP BY tasks",
     [HELD] = "SELECT count(*) FROM lease WHERE worker <> '' AND worker <> $1 AND expires >= @",
     [RENEW] = "UPDATE lease SET expires = " FROM_NOW " WHERE worker = $1",
     [RELEASE] = "UPDATE lease SET expires = 0, worker = '' WHERE worker = $1",
@@ -139,10 +140,23 @@ hwnas_status hwnas_leases_take(bool *is_there, hwnas_lease *out, hwnas_leases *l
     return status;
 }
 
-hwnas_status hwnas_leases_waiting(int64_t *n, hwnas_leases *l, int64_t tasks)
+hwnas_status hwnas_leases_waiting(int64_t *n, int64_t *others, hwnas_leases *l, int64_t tasks)
 {
-    return hwnas_store_query_int(n, l->store,
-                                 hwnas_statement_bind(l->statements[WAITING], "i", tasks), 0);
+    enum { TASKS_OF, N_OF };
+    hwnas_statement *row = hwnas_statement_bind(l->statements[WAITING], "i", tasks);
+    hwnas_step step;
+    int64_t sum = 0, all = 0;
+    while ((step = hwnas_statement_step(row)) == HWNAS_STEP_ROW) {
+        all |= hwnas_row_int(row, TASKS_OF);
+        sum += hwnas_row_int(row, N_OF);
+    }
+    const hwnas_status status = step == HWNAS_STEP_FAILED ? hwnas_store_fail(l->store) : HWNAS_OK;
+    hwnas_statement_reset(row);
+    if (status == HWNAS_OK) {
+        *n = sum;
+        *others = all;
+    }
+    return status;
 }
 
 hwnas_status hwnas_leases_offered(int64_t *n, hwnas_leases *l, int64_t tasks)

@@ -39,8 +39,10 @@ HWNAS_CHECKED hwnas_status hwnas_leases_hand_on(bool *was_ours, hwnas_leases *le
  * false in *is_there: there is none. */
 HWNAS_CHECKED hwnas_status hwnas_leases_take(bool *is_there, hwnas_lease *out, hwnas_leases *leases,
                                              int64_t tasks);
-/* How many trials were handed on for other tasks than these, and are nobody's yet. */
-HWNAS_CHECKED hwnas_status hwnas_leases_waiting(int64_t *n, hwnas_leases *leases, int64_t tasks);
+/* How many trials were handed on for other tasks than these, and are nobody's yet; *others: the
+ * tasks that come next in any of them. */
+HWNAS_CHECKED hwnas_status hwnas_leases_waiting(int64_t *n, int64_t *others, hwnas_leases *leases,
+                                                int64_t tasks);
 /* How many trials hwnas_leases_take() would find; takes none, and waits for nobody. */
 HWNAS_CHECKED hwnas_status hwnas_leases_offered(int64_t *n, hwnas_leases *leases, int64_t tasks);
 /* How many trials others are at. */

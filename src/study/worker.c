@@ -54,8 +54,9 @@ typedef struct worker {
     hwnas_trial *result; /* of that, not told yet; NULL: none */
     int next_task;       /* of the result, which others do; HWNAS_N_TRIAL_TASKS: it is whole */
     bool proposes;
-    char *theirs;        /* the tasks of others; NULL: there are none */
-    char *waits_for;     /* the same, for progress */
+    hwnas_tasks theirs; /* that others do */
+    hwnas_tasks lacks;  /* of these, what it waits for when it has nothing to do */
+    char *waits_for;    /* the same, for progress; NULL: nothing */
     hwnas_patience patience;
     char *end;           /* why there is no other trial; NULL: there may be */
     bool was_open;       /* the study, once */
@@ -164,15 +165,15 @@ static hwnas_status find_end(worker *w, bool is_in_transaction)
 /* Whether another trial is to be proposed, and just now; w->end says why there is none. */
 static hwnas_status may_propose(bool *may, worker *w, bool is_in_transaction)
 {
-    int64_t n_waiting = 0;
+    int64_t n_waiting = 0, tasks;
     *may = false;
     TRY(read_events(w));
     TRY(hwnas_session_check_hope(&w->s));
     TRY(find_end(w, is_in_transaction));
     if (w->end || !w->proposes)
         return HWNAS_OK;
-    if (w->waits_for)
-        TRY(hwnas_leases_waiting(&n_waiting, w->leases, w->s.tasks));
+    if (w->theirs)
+        TRY(hwnas_leases_waiting(&n_waiting, &tasks, w->leases, w->s.tasks));
     *may = n_waiting < MOST_WAITING;
     return HWNAS_OK;
 }
@@ -308,6 +309,44 @@ static hwnas_status next(const hwnas_asked **out, worker *w)
 
 /* ---- Nothing to do ---- */
 
+/* All tasks of others for one who proposes: it waits for trials that they are at. */
+static hwnas_tasks lacks_at_first(const worker *w)
+{
+    return w->proposes ? w->theirs : 1U << hwnas_tasks_first(w->theirs);
+}
+
+static void set_lacks(worker *w, hwnas_tasks lacks)
+{
+    if (lacks == w->lacks)
+        return;
+    char *words = hwnas_tasks_words(lacks, w->job);
+    free(w->waits_for);
+    w->waits_for = lacks ? hwnas_printf("waiting for workers that do %s", words) : NULL;
+    w->lacks = lacks;
+    free(words);
+}
+
+/* What the trials wait for that are nobody's; without any, for those who begin some. */
+static hwnas_status find_lacks(worker *w)
+{
+    int64_t n, tasks;
+    if (!w->theirs)
+        return HWNAS_OK;
+    TRY(hwnas_leases_waiting(&n, &tasks, w->leases, w->s.tasks));
+    set_lacks(w, n ? w->theirs & (hwnas_tasks)tasks : lacks_at_first(w));
+    return HWNAS_OK;
+}
+
+static hwnas_status spend_patience(worker *w, double seconds)
+{
+    if (!w->theirs)
+        return HWNAS_OK;
+    char *words = hwnas_tasks_words(w->lacks, w->job);
+    const hwnas_status status = hwnas_patience_spend(&w->patience, seconds, words, w->job->study);
+    free(words);
+    return status;
+}
+
 /* What others have may be left over. Looks for it without keeping anybody from the study. */
 static hwnas_status wait_for_others(worker *w)
 {
@@ -325,10 +364,11 @@ static hwnas_status wait_for_others(worker *w)
         if (n_offered || may || (w->end && !w->s.n_asked))
             break;
         TRY(hwnas_leases_held(&n_held, w->leases));
+        TRY(find_lacks(w));
         if (n_held || w->position != position)
             hwnas_patience_renew(&w->patience);
-        else if (w->theirs)
-            TRY(hwnas_patience_spend(&w->patience, pause, w->theirs, w->job->study));
+        else
+            TRY(spend_patience(w, pause));
         hwnas_session_report(&w->s, w->waits_for ? w->waits_for : "");
     }
     return HWNAS_OK;
@@ -375,15 +415,9 @@ static hwnas_status begin(worker *w)
 static void divide_tasks(worker *w)
 {
     const hwnas_tasks all = hwnas_evaluator_tasks(w->s.setup.evaluator);
-    const hwnas_tasks theirs = all & ~w->s.tasks;
+    w->theirs = all & ~w->s.tasks;
     w->proposes = !all || hwnas_tasks_have(w->s.tasks, hwnas_tasks_first(all));
-    free(w->waits_for);
-    free(w->theirs);
-    w->waits_for = w->theirs = NULL;
-    if (!theirs)
-        return;
-    w->theirs = hwnas_tasks_words(theirs, w->job);
-    w->waits_for = hwnas_printf("waiting for workers that do %s", w->theirs);
+    set_lacks(w, lacks_at_first(w));
 }
 
 static hwnas_status open_session(worker *w)
@@ -458,7 +492,6 @@ hwnas_status hwnas_worker_run(hwnas_summary **out, const hwnas_job *job,
         hwnas_trials_free(w.result, 1);
     free(w.lease.begun);
     free(w.waits_for);
-    free(w.theirs);
     free(w.end);
     return status;
 }

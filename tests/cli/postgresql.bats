@@ -375,16 +375,18 @@ left_and_right() {
     is out "d['finished'] == 1 and 'has been tried (1)' in d['ended']"
 }
 
-@test "a worker whose counterpart never comes says so, and ends" {
-    job "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
-        "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" \
+@test "a worker whose counterpart never comes says whom it lacks, and ends" {
+    job "devices: [{name: left, device: 'null'}, {name: middle, device: 'null', threads: 2}, {name: right, device: 'null', threads: 3}]" \
+        device "objectives: [accuracy, latency.p50 on left, latency.p50 on middle, latency.p50 on right]" "strategy: random" \
         "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 8}"
-    HWNAS_WORKER_PATIENCE=3 undisturbed ends 1 search job.yaml --study "$STUDY" --workers 1 --only left
-    says err "no worker that does right is here; waiting for one"
-    says err "no worker that does right was here for 3 s*start one with --only"
+    HWNAS_WORKER_PATIENCE=2 undisturbed ends 1 search job.yaml --study "$STUDY" --workers 1 --only left
+    says err "no worker that does middle is here; waiting for one"
+    says err "no worker that does middle was here for 2 s*start one with --only"
     # Nothing is lost, and nobody's.
     [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".lease WHERE tasks = 2 AND worker = '' AND begun IS NOT NULL")" = 4 ]
-    HWNAS_WORKER_PATIENCE=3 undisturbed ends 1 worker "$STUDY" --only right
+    HWNAS_WORKER_PATIENCE=2 undisturbed ends 1 worker "$STUDY" --only middle
+    says err "no worker that does right was here"
+    HWNAS_WORKER_PATIENCE=2 undisturbed ends 1 worker "$STUDY" --only right
     says err "no worker that does left was here"
     [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status = 'ok'")" = 4 ]
 }

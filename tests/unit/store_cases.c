@@ -805,20 +805,26 @@ static void trials_are_taken_over(void **state)
     hwnas_store_close(open_ok(HWNAS_STORE_RESUME));
 }
 
-static bool hands_on(hwnas_store *store, hwnas_leases *leases, int64_t tasks, char *begun)
+static bool hands_on_trial(hwnas_store *store, hwnas_leases *leases, uint64_t number, int64_t tasks,
+                           char *begun)
 {
     bool was_ours;
-    const hwnas_lease lease = {.number = 0, .tasks = tasks, .begun = begun};
+    const hwnas_lease lease = {.number = number, .tasks = tasks, .begun = begun};
     assert_int_equal(hwnas_store_begin(store), HWNAS_OK);
     assert_int_equal(hwnas_leases_hand_on(&was_ours, leases, &lease), HWNAS_OK);
     assert_int_equal(hwnas_store_end(store, HWNAS_OK), HWNAS_OK);
     return was_ours;
 }
 
+static bool hands_on(hwnas_store *store, hwnas_leases *leases, int64_t tasks, char *begun)
+{
+    return hands_on_trial(store, leases, 0, tasks, begun);
+}
+
 static int64_t waiting(hwnas_leases *leases, int64_t tasks)
 {
-    int64_t n;
-    assert_int_equal(hwnas_leases_waiting(&n, leases, tasks), HWNAS_OK);
+    int64_t n, others;
+    assert_int_equal(hwnas_leases_waiting(&n, &others, leases, tasks), HWNAS_OK);
     return n;
 }
 
@@ -855,6 +861,33 @@ static void tasks_are_handed_on(void **state)
     hwnas_leases_close(a);
     hwnas_leases_close(b);
     hwnas_leases_close(other);
+    hwnas_store_close(store);
+}
+
+/* A worker that has nothing to do learns for whose tasks trials wait. */
+static void tasks_that_nobody_does(void **state)
+{
+    (void)state;
+    hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
+    hwnas_leases *leases;
+    int64_t n = -1, others = -1;
+    assert_int_equal(hwnas_leases_open(&leases, store, "a"), HWNAS_OK);
+    assert_int_equal(hwnas_leases_waiting(&n, &others, leases, 1), HWNAS_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(others, 0);
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_int_equal(hwnas_store_start(store, i, "c", "d", 0), HWNAS_OK);
+        assert_int_equal(hwnas_leases_add(leases, i), HWNAS_OK);
+        if (i < 3)
+            assert_true(hands_on_trial(store, leases, i, i < 2 ? 4 : 8, NULL));
+    }
+    assert_int_equal(hwnas_leases_waiting(&n, &others, leases, 1), HWNAS_OK);
+    assert_int_equal(n, 3);
+    assert_int_equal(others, 4 | 8);
+    assert_int_equal(hwnas_leases_waiting(&n, &others, leases, 1 | 4), HWNAS_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(others, 8);
+    hwnas_leases_close(leases);
     hwnas_store_close(store);
 }
 
@@ -989,6 +1022,7 @@ int run_store_cases(const char *group, const struct CMUnitTest *own, size_t n)
         CASE(reading_is_of_one_moment),
         CASE(trials_are_taken_over),
         CASE(tasks_are_handed_on),
+        CASE(tasks_that_nobody_does),
         CASE(history_grows_while_it_is_read),
         CASE(clock_is_set_back),
         CASE(begun_together),
