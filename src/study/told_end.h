@@ -6,8 +6,8 @@
 
 #include "store/store.h"
 
-/* In the transaction that finds the end: it holds as long as there are so many trials and, unless
- * it is NaN, the job's time for them is so many seconds. */
+/* In the transaction that finds the end: it holds as long as there are so many trials, and, unless
+ * `seconds` is NaN, for whoever has no more time for them than that. */
 HWNAS_CHECKED hwnas_status hwnas_told_end_write(hwnas_store *store, const char *why,
                                                 uint64_t n_trials, double seconds);
 /* *why: half a sentence, yours to free(); NULL: nobody has told of an end that holds. */

@@ -107,9 +107,15 @@ static void an_end_is_told(void **state)
     assert_int_equal(hwnas_told_end_write(store, "the time is over", 6, third), HWNAS_OK);
     assert_int_equal(hwnas_told_end_read(&why, store, 6, 2 * third), HWNAS_OK);
     assert_null(why);
-    assert_int_equal(hwnas_told_end_read(&why, store, 6, third), HWNAS_OK);
-    assert_string_equal(why, "the time is over");
-    free(why);
+    assert_int_equal(hwnas_told_end_read(&why, store, 6, third + 0.01), HWNAS_OK);
+    assert_null(why);
+    const double no_more[] = {third, nextafter(third, INFINITY), nextafter(third, 0), third / 2};
+    for (size_t i = 0; i < sizeof no_more / sizeof *no_more; i++) {
+        assert_int_equal(hwnas_told_end_read(&why, store, 6, no_more[i]), HWNAS_OK);
+        assert_non_null(why);
+        assert_string_equal(why, "the time is over");
+        free(why);
+    }
     /* Damaged. */
     assert_int_equal(hwnas_store_set(store, "exhausted", "{\"trials\": \"6\", \"why\": 3}"),
                      HWNAS_OK);
