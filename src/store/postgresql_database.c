@@ -42,9 +42,15 @@ typedef struct pq_statement {
 
 /* ---- Failures ---- */
 
-/* The first line alone: what follows quotes our own SQL. */
+/* Of what is asked in a transaction after its failure, until its end. */
+static const char FAILED_BEFORE[] = "25P02";
+
+/* The first line alone: what follows quotes our own SQL. What a transaction failed of says more
+ * than that it failed. */
 static void note(pq_database *db, const char *message, const char *state)
 {
+    if (state && !strcmp(state, FAILED_BEFORE) && db->is_in_transaction && db->reason)
+        return;
     char *line = hwnas_strdup(message && *message ? message : "the connection was lost");
     line[strcspn(line, "\n")] = '\0';
     free(db->reason);
@@ -74,6 +80,14 @@ const char *hwnas_postgresql_state(const hwnas_database *db)
     return ((const pq_database *)db)->state;
 }
 
+/* Of an answer that nobody has looked at yet: its failure may be the transaction's as well. */
+static void note_failure(pq_database *db, const PGresult *result)
+{
+    const ExecStatusType code = db->pq->PQresultStatus(result);
+    if (code != PGRES_SINGLE_TUPLE && code != PGRES_TUPLES_OK && code != PGRES_COMMAND_OK)
+        note_result(db, result);
+}
+
 /* ---- What was asked ahead ---- */
 
 static void drop_kept(pq_statement *s, const pq_database *db)
@@ -96,6 +110,8 @@ static void make_way(pq_database *db)
     do {
         HWNAS_GROW(s->kept, n, room);
         s->kept[n] = db->pq->PQgetResult(db->connection);
+        if (s->kept[n])
+            note_failure(db, s->kept[n]);
     } while (s->kept[n++]);
 }
 
@@ -128,7 +144,7 @@ static bool do_exec(pq_database *db, const char *sql, const char *tag)
     if (!is_done)
         note_result(db, result);
     else if (tag && strcmp(pq->PQcmdStatus(result), tag)) {
-        note(db, "a part of the transaction had failed", "25P02");
+        note(db, "a part of the transaction had failed", FAILED_BEFORE);
         is_done = false;
     }
     pq->PQclear(result);
@@ -158,6 +174,8 @@ static void rollback(hwnas_database *base)
 static bool begin_as(hwnas_database *base, const char *sql)
 {
     pq_database *db = (pq_database *)base;
+    free(db->reason);
+    db->reason = NULL;
     db->is_in_transaction = true;
     if (do_exec(db, sql, NULL))
         return true;
@@ -220,8 +238,10 @@ static void reset(hwnas_statement *statement)
     pq_statement *s = (pq_statement *)statement;
     pq_database *db = (pq_database *)statement->db;
     clear_row(s, db);
-    for (PGresult *rest; s->is_running && (rest = next_result(s, db));)
+    for (PGresult *rest; s->is_running && (rest = next_result(s, db));) {
+        note_failure(db, rest);
         db->pq->PQclear(rest);
+    }
     s->is_running = false;
     drop_kept(s, db);
     if (db->ahead == s)

@@ -259,6 +259,36 @@ static void nobody_answers(void **state)
     assert_int_equal(hwnas_store_exists(&found, "postgresql:///x?host=/nowhere"), HWNAS_E_IO);
 }
 
+/* A statement that was asked ahead in a transaction fails, as when somebody cancels it, and another
+ * one goes before it: the failure is told as what it is. */
+static void what_was_asked_ahead_fails(void **state)
+{
+    (void)state;
+    enum { ASKED, RESET, COMMITTED, N_WAYS };
+    for (int way = 0; way < N_WAYS; way++) {
+        hwnas_database *db;
+        assert_int_equal(hwnas_postgresql_connect(&db, address, address), HWNAS_OK);
+        assert_true(db->ops->begin_reading(db));
+        hwnas_statement *ahead =
+            db->ops->prepare(db, "SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(600)");
+        hwnas_statement_ask_ahead(ahead);
+        if (way == RESET)
+            hwnas_statement_reset(ahead);
+        assert_false(way == COMMITTED ? db->ops->commit(db) : db->ops->exec(db, "SELECT 1"));
+        assert_string_equal(hwnas_postgresql_state(db), "57014");
+        assert_non_null(strstr(db->ops->reason(db), "canceling statement"));
+        if (way != RESET)
+            assert_int_equal(hwnas_statement_step(ahead), HWNAS_STEP_FAILED);
+        assert_string_equal(hwnas_postgresql_state(db), "57014");
+        hwnas_statement_free(ahead);
+        db->ops->rollback(db);
+        assert_true(db->ops->begin_reading(db));
+        assert_true(db->ops->exec(db, "SELECT 1"));
+        assert_true(db->ops->commit(db));
+        db->ops->close(db);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,7 +297,7 @@ int main(void)
         CASE(older_format),          CASE(server_dies),
         CASE(older_leases),          CASE(packs_that_may_not_be_written),
         CASE(passwords_are_refused), CASE(names_of_studies),
-        CASE(nobody_answers),
+        CASE(nobody_answers),        CASE(what_was_asked_ahead_fails),
     };
     const int code = mkdtemp(folder) ? server("start") : -1;
     if (code == 77) {
