@@ -59,13 +59,15 @@ static hwnas_status rename_failure(hwnas_status as)
     return hwnas_fail(as, NULL, "%s", message);
 }
 
-/* It failed while the runner did something for the next network, too: it was either. So the first
- * is measured again by itself, in another runner, and what is its fault will be seen. What a device
- * does not support is no harm that was done. */
-static bool is_in_doubt(hwnas_runner *r, hwnas_status status)
+/* It failed while the runner did something for the next network, too, or may have been doing
+ * something for it ahead of its turn: it was either. So the first is measured again by itself, in
+ * another runner, and what is its fault will be seen. What a device does not support is no harm
+ * that was done. */
+static bool is_in_doubt(hwnas_runner *r, const hwnas_order *order, hwnas_status status)
 {
     if (status == HWNAS_OK || status == HWNAS_E_UNSUPPORTED || status == HWNAS_E_INTERRUPTED ||
-        r->is_alone || !r->prepares || !hwnas_orders_are_ahead(r))
+        r->is_alone || !r->prepares ||
+        !(hwnas_orders_are_ahead(r) || (order && hwnas_order_was_ahead(order))))
         return false;
     return r->is_alone = r->is_in_doubt = true;
 }
@@ -88,7 +90,7 @@ static hwnas_status hear_earlier(hwnas_runner *r, hwnas_order *first,
     /* Whether the link is stuck or the network, the second time tells. */
     const bool was_silent = status == HWNAS_E_TIMEOUT && hwnas_order_note_silence(first);
     const bool is_its_own =
-        !is_in_doubt(r, status) && (status == HWNAS_E_TIMEOUT ? was_silent : !r->may_return);
+        !is_in_doubt(r, first, status) && (status == HWNAS_E_TIMEOUT ? was_silent : !r->may_return);
     if (is_its_own) /* an answer is, too */
         hwnas_order_keep(first, r, status, answer);
     if (is_its_own && !hwnas_order_is_wanted(first))
@@ -189,7 +191,8 @@ hwnas_status hwnas_runner_measure_steps(hwnas_measurement *out, hwnas_step_times
     hwnas_losses losses = {0};
     do {
         status = measure_once(out, steps, runner, graph, options);
-        (void)is_in_doubt(runner, status);
+        const hwnas_order *order = hwnas_orders_find(runner, graph, options->exec.precision);
+        (void)is_in_doubt(runner, order, status);
     } while (hwnas_runner_tries_again(&status, &losses, runner, options));
     runner->is_alone = false;
     hwnas_orders_remove(runner, hwnas_orders_find(runner, graph, options->exec.precision));

@@ -19,6 +19,7 @@ struct hwnas_order {
     size_t n, n_sent;
     bool with_steps, is_wanted;
     bool was_silent; /* the runner, while it served this one */
+    bool was_ahead;  /* it was sent while another was measured */
     hwnas_measure_options options;
     /* What came before it was asked for. */
     bool is_answered;
@@ -167,6 +168,11 @@ bool hwnas_order_is_sent(const hwnas_order *order)
     return order->n_sent > 0;
 }
 
+bool hwnas_order_was_ahead(const hwnas_order *order)
+{
+    return order->was_ahead;
+}
+
 bool hwnas_order_is_wanted(const hwnas_order *order)
 {
     return order->is_wanted;
@@ -240,6 +246,7 @@ bool hwnas_orders_push(hwnas_runner *r)
             if (put < 0 && errno != EINTR)
                 return errno == EAGAIN; /* whoever reads learns of another failure */
             o->n_sent += put > 0 ? (size_t)put : 0;
+            o->was_ahead |= o != first;
         }
     return false;
 }

@@ -84,6 +84,8 @@ bool hwnas_orders_push(hwnas_runner *r);
 /* Whether the runner has heard of more than the one that it answers next. */
 bool hwnas_orders_are_ahead(const hwnas_runner *r);
 bool hwnas_order_is_sent(const hwnas_order *order);
+/* Whether it was sent while another was measured. */
+bool hwnas_order_was_ahead(const hwnas_order *order);
 bool hwnas_order_is_wanted(const hwnas_order *order);
 bool hwnas_order_has_steps(const hwnas_order *order);
 /* As it was asked for; who listens and stops is of `o`. */

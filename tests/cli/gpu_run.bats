@@ -247,6 +247,9 @@ END
     prepare
     FAKE_CUDNN_FAULT=ahead ends 0 search job.yaml --strategy random --json
     is out "(d['finished'], d['failed']) == (14, 0)"
+    # When plans take longer than a measurement it dies in the turn of the network that they are for, the last one's too.
+    FAKE_CUDNN_SECONDS=0.1 FAKE_CUDNN_FAULT=ahead ends 0 search job.yaml --strategy random --seed 2 --study slow.db --json
+    is out "(d['finished'], d['failed']) == (14, 0)"
 }
 
 @test "a network that fails because of what is made ahead meanwhile is measured alone" {
