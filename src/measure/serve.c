@@ -377,8 +377,11 @@ static void get_help(const session *s, const char *spelling, const json_t *reque
     int ours[HWNAS_MAX_CORES], all[HWNAS_MAX_CORES];
     const int n_ours = read_cores(ours, json_object_get(request, "cores"));
     const int n_all = read_cores(all, json_object_get(request, "allowed"));
-    if (s->device->ops->prepare && hwnas_device_is_quick(spelling))
-        hwnas_inbox_help(s->inbox, s->device, all, n_all, ours, n_ours);
+    if (!s->device->ops->prepare || !hwnas_device_is_quick(spelling))
+        return;
+    hwnas_inbox_help(s->inbox, s->device, all, n_all, ours, n_ours);
+    if (n_all == n_ours + 1) /* the helper's only core is not taken from it */
+        hwnas_place_allow(NULL, 0, hwnas_place_threads());
 }
 
 static hwnas_status serve_open(session *s, const json_t *request)
