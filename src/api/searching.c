@@ -231,7 +231,7 @@ hwnas_status hwnas_search_plan(hwnas_report **out, const char *path,
     TRY_OUT(load_job(&job, path, &options));
     TRY_OUT(read_tasks(&tasks, &options, job));
     job->trains = false;
-    TRY_OUT(hwnas_plan_make(&plan, job, tasks, options.cancel));
+    TRY_OUT(hwnas_plan_make(&plan, job, options.is_worker, tasks, options.cancel));
     hwnas_plan_text(&rendering.text, &plan, job);
     rendering.json = hwnas_plan_json(&plan, job);
     hwnas_plan_done(&plan);

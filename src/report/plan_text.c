@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/store.h"
@@ -108,7 +109,7 @@ static duration words_for(double seconds)
 
 static void add_trainings(hwnas_str *out, const hwnas_plan *plan)
 {
-    if (!plan->trains)
+    if (!plan->trains_here)
         return;
     hwnas_str_add(out, "trainings    ");
     if (isnan(plan->n_trainings))
@@ -122,28 +123,50 @@ static void add_trainings(hwnas_str *out, const hwnas_plan *plan)
                        words_for(plan->seconds_a_training).text);
 }
 
-static void add_time(hwnas_str *out, const hwnas_plan *plan)
+/* Of networks that were tried; a part that only trains has none. */
+static void add_seconds(hwnas_str *out, const hwnas_plan *plan)
 {
-    duration time = words_for(60 * plan->minutes);
     static const char *const titles[HWNAS_PLAN_NETWORKS] = {"the smallest network", "the largest",
                                                             "a random one"};
-    hwnas_str_add(out, "a trial      ");
-    if (isnan(plan->seconds_a_trial)) {
-        hwnas_str_add(out, "the networks that were tried for their time failed\n");
+    if (plan->part == 1U << HWNAS_TASK_TRAINING)
         return;
-    }
-    hwnas_str_addf(out, "about %.3g s", plan->seconds_a_trial);
+    hwnas_str_addf(out, "%s about %.3g s%s", plan->part ? "its time    " : "a trial     ",
+                   plan->seconds_a_trial, plan->part ? " of a trial" : "");
     for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++)
         if (!isnan(plan->seconds[i]))
             hwnas_str_addf(out, "; %s %.3g s", titles[i], plan->seconds[i]);
-    if (!isnan(plan->trials) && isnan(plan->minutes))
-        hwnas_str_addf(out, "\nin all       about %.0f trials, and the time of the trainings\n",
-                       plan->trials);
-    else if (isnan(plan->trials))
-        hwnas_str_add(out, "\nin all       as many trials as it takes\n");
+    hwnas_str_add(out, "\n");
+}
+
+static void add_time(hwnas_str *out, const hwnas_plan *plan)
+{
+    const duration time = words_for(60 * plan->minutes);
+    if (isnan(plan->seconds_a_trial)) {
+        hwnas_str_add(out, "a trial      the networks that were tried for their time failed\n");
+        return;
+    }
+    add_seconds(out, plan);
+    hwnas_str_add(out, "in all       ");
+    if (isnan(plan->trials))
+        hwnas_str_add(out, "as many trials as it takes\n");
+    else if (isnan(plan->minutes))
+        hwnas_str_addf(out, "about %.0f trials, and the time of the trainings\n", plan->trials);
+    else if (plan->part)
+        hwnas_str_addf(out, "about %.0f trials, which take this worker %s\n", plan->trials,
+                       time.text);
     else
-        hwnas_str_addf(out, "\nin all       about %.0f trials in %s%s\n", plan->trials, time.text,
-                       plan->measures ? ", with near ties and confirmation at the end" : "");
+        hwnas_str_addf(out, "about %.0f trials in %s%s\n", plan->trials, time.text,
+                       plan->measures_again ? ", with near ties and confirmation at the end" : "");
+}
+
+/* What it does of a trial, where others do the rest. */
+static void add_part(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job)
+{
+    if (!plan->part)
+        return;
+    char *part = hwnas_tasks_words(plan->part, job);
+    hwnas_str_addf(out, "does only    %s; other workers do the rest of each trial\n", part);
+    free(part);
 }
 
 void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job)
@@ -165,6 +188,7 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
                        "             without %zu outside what the predictor has learned from\n",
                        plan->n_outside);
     add_end(out, job);
+    add_part(out, plan, job);
     add_trainings(out, plan);
     add_time(out, plan);
     hwnas_str_addf(out, "study        %s%s\n", job->study,
@@ -187,7 +211,12 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
         number(plan->trials), "minutes", number(plan->minutes), "missed", plan->missed, "warm",
         (json_int_t)plan->n_warm, "study", job->study, "study_exists", plan->study_exists);
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)plan->n_outside));
-    if (plan->trains) {
+    if (plan->part) {
+        char *part = hwnas_tasks_words(plan->part, job);
+        json_object_set_new(json, "only", json_string(part));
+        free(part);
+    }
+    if (plan->trains_here) {
         json_object_set_new(json, "trainings", number(plan->n_trainings));
         json_object_set_new(json, "seconds_a_training", number(plan->seconds_a_training));
     }

@@ -100,16 +100,17 @@ static void add_trainings(hwnas_plan *out, const hwnas_job *job, const hwnas_tra
         out->minutes = fmin(isnan(out->minutes) ? INFINITY : out->minutes, job->max_minutes);
 }
 
+/* How many trials there is time for is not known where others do a part of them. */
 static void estimate(hwnas_plan *out, const hwnas_job *job)
 {
     double n = strtod(out->encodings, NULL);
     out->trials = job->max_trials ? (double)job->max_trials : NAN;
-    if (job->max_minutes > 0)
+    if (job->max_minutes > 0 && !out->part)
         out->trials = fmin(isnan(out->trials) ? INFINITY : out->trials,
                            60 * job->max_minutes / out->seconds_a_trial);
     if (out->is_exact && !isnan(out->trials))
         out->trials = fmin(out->trials, n);
-    double share = out->measures ? 1 + job->ties + job->confirm : 1;
+    double share = out->measures_again ? 1 + job->ties + job->confirm : 1;
     out->minutes = out->trials * out->seconds_a_trial * share / 60;
     if (job->max_minutes > 0)
         out->minutes = fmin(out->minutes, job->max_minutes);
@@ -128,8 +129,16 @@ static size_t count_inside(const hwnas_warm_start *warm, const hwnas_space *walk
     return n;
 }
 
-hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, hwnas_tasks tasks,
-                             const volatile sig_atomic_t *stop)
+/* What is left to others: its time is theirs. */
+static void divide(hwnas_plan *out, const hwnas_evaluator *evaluator, hwnas_tasks tasks)
+{
+    const hwnas_tasks all = hwnas_evaluator_tasks(evaluator);
+    if (tasks && all & ~tasks)
+        out->part = all & tasks;
+}
+
+hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, bool is_worker,
+                             hwnas_tasks tasks, const volatile sig_atomic_t *stop)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_setup setup = {0};
@@ -141,6 +150,9 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, hwnas_tasks 
     TRY_OUT(hwnas_setup_open(&setup, job, NULL, tasks ? tasks : HWNAS_ALL_TASKS, stop, NULL));
     hwnas_evaluator_may_train(setup.evaluator, false);
     plan.trains = hwnas_evaluator_trainings(&trainings, setup.evaluator);
+    divide(&plan, setup.evaluator, tasks);
+    plan.trains_here =
+        plan.trains && (!plan.part || hwnas_tasks_have(plan.part, HWNAS_TASK_TRAINING));
     TRY_OUT(hwnas_probe_limits(setup.evaluator, job, setup.space, setup.walked));
     TRY_OUT(hwnas_evaluator_train_first(setup.evaluator));
     TRY_OUT(hwnas_store_exists(&plan.study_exists, job->study));
@@ -149,14 +161,14 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, hwnas_tasks 
     count = hwnas_space_count(setup.walked, &plan.is_exact);
     snprintf(plan.encodings, sizeof plan.encodings, "%s", count);
     plan.held = setup.held ? json_incref(setup.held) : NULL;
-    plan.measures = hwnas_evaluator_measures(setup.evaluator);
+    plan.measures_again = !is_worker && hwnas_evaluator_measures(setup.evaluator);
     plan.strategy = setup.strategy->ops;
     plan.choice = setup.choice;
     plan.n_warm = count_inside(&warm, setup.walked);
     plan.n_outside = warm.n - plan.n_warm;
     time_networks(&plan, &setup, job);
     estimate(&plan, job);
-    if (plan.trains)
+    if (plan.trains_here)
         add_trainings(&plan, job, &trainings);
     *out = plan;
     plan.missed = NULL;

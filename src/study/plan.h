@@ -11,15 +11,18 @@ enum { HWNAS_PLAN_NETWORKS = 3 };
 typedef struct hwnas_plan {
     char encodings[64]; /* in decimal, of the space with its settings */
     bool is_exact;
-    json_t *held;  /* choices that are not searched in full (held.h); NULL: none */
-    bool measures; /* some device runs networks */
+    json_t *held; /* choices that are not searched in full (held.h); NULL: none */
     const hwnas_strategy_ops *strategy;
     hwnas_choice_of_strategy choice;
-    double seconds[HWNAS_PLAN_NETWORKS]; /* of a trial: the smallest, the largest and a random
-                                            network; NaN: it failed */
+    hwnas_tasks part;    /* of a trial, that it does and others not; 0: all of it */
+    bool measures_again; /* near ties, and the front's end, as a search does that is no worker */
+    double seconds[HWNAS_PLAN_NETWORKS]; /* of a trial, or its part of one: the smallest, the
+                                            largest and a random network; NaN: it failed */
     double seconds_a_trial;              /* mean of these; NaN: all failed */
-    double trials, minutes;              /* estimates; NaN: nothing bounds them beforehand */
-    bool trains;                         /* a program is to train networks: */
+    double trials, minutes;              /* estimates; NaN: nothing bounds them beforehand. The
+                                            minutes are those of its part */
+    bool trains;                         /* a program is to train networks */
+    bool trains_here;                    /* it starts that itself: */
     double n_trainings;                  /* so many more at most; NaN: nothing bounds them */
     double seconds_a_training;           /* by the results that there are; NaN: there are none */
     char *missed;      /* by the smallest network, as clauses joined by "; "; NULL: no limit */
@@ -28,10 +31,11 @@ typedef struct hwnas_plan {
     size_t n_outside;  /* of it, left out: they have values that the predictor has not seen */
 } hwnas_plan;
 
-/* Opens all that a search needs which does these tasks of a trial (0: all), and tries three
- * networks for their time. HWNAS_E_INFEASIBLE where study/probe.h proves it. Writes nothing. */
-HWNAS_CHECKED hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, hwnas_tasks tasks,
-                                           const volatile sig_atomic_t *stop);
+/* Opens all that a search or a worker needs which does these tasks of a trial (0: all), and tries
+ * three networks for their time. HWNAS_E_INFEASIBLE where study/probe.h proves it. Writes nothing.
+ */
+HWNAS_CHECKED hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, bool is_worker,
+                                           hwnas_tasks tasks, const volatile sig_atomic_t *stop);
 void hwnas_plan_done(hwnas_plan *plan);
 
 #endif
