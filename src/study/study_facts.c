@@ -6,6 +6,7 @@
 
 #include <xxhash.h>
 
+#include "base/log.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "measure/conditions.h"
@@ -174,6 +175,20 @@ static hwnas_status compare(const json_t *mine, const json_t *theirs, const json
     return HWNAS_OK;
 }
 
+/* What a strategy proposes may change from version to version. */
+static hwnas_status note_version(hwnas_store *store, const char *study)
+{
+    char *theirs = NULL;
+    TRY(hwnas_store_get(&theirs, store, "version"));
+    if (theirs && strcmp(theirs, hwnas_version()) != 0)
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "%s was begun by hwnas %s, and this is %s: what comes next may differ from what "
+                  "that version would propose",
+                  study, theirs, hwnas_version());
+    free(theirs);
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const hwnas_space *space)
 {
     hwnas_status status = HWNAS_OK;
@@ -190,6 +205,7 @@ hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const h
     }
     TRY_OUT(check_space(their_space, space, &place));
     TRY_OUT(compare(mine, theirs, my_words, their_words, &place));
+    TRY_OUT(note_version(store, job->study));
     if (!json_equal(my_words, their_words))
         TRY_OUT(hwnas_facts_set_json(store, "job", my_words));
     status = hwnas_job_keep(store, job); /* its budget may be another */

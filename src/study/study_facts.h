@@ -14,7 +14,7 @@ char *hwnas_space_fingerprint(const hwnas_space *space);
 HWNAS_CHECKED hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job,
                                              const hwnas_space *space);
 /* HWNAS_E_INPUT when the study is of another search; says what differs. Where only files have
- * moved, the study learns their new places. */
+ * moved, the study learns their new places. Notes that another version of hwnas began it. */
 HWNAS_CHECKED hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job,
                                              const hwnas_space *space);
 /* HWNAS_E_INPUT when what a device says of itself is not what it said when the study's trials were

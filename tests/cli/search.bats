@@ -38,6 +38,18 @@ hypervolume() {
     ends 0 export ../job.db --best --format yaml --out best.yaml
 }
 
+@test "a study that another version began is gone on with, and a note tells it" {
+    ends 0 search "$REPLAY" --study job.db --trials 3
+    ends 0 search "$REPLAY" --study job.db --trials 4 --resume
+    not grep -q 'was begun by' err
+    /usr/bin/python3 -c 'import sqlite3
+db = sqlite3.connect("job.db", isolation_level=None)
+assert db.execute("UPDATE fact SET value = ? WHERE key = ?", ("0.0.7", "version")).rowcount == 1'
+    ends 0 search "$REPLAY" --study job.db --trials 5 --resume --json
+    is out "d['finished'] == 5"
+    [ "$(grep -c 'note: job.db was begun by hwnas 0.0.7, and this is ' err)" = 1 ]
+}
+
 @test "the front is nearly the true one, and says what the table says" {
     local volume
     ends 0 search "$REPLAY" --json
