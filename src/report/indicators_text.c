@@ -126,18 +126,31 @@ json_t *hwnas_indicators_json(const hwnas_summary *s, const hwnas_summary_front 
 
 typedef struct failure {
     const char *status, *message;
-    const char *device; /* it alone has a wrong result; NULL: the trial failed as a whole */
+    bool is_partial; /* its result is wrong on some devices alone; else it failed as a whole */
 } failure;
 
 static bool find_failure(failure *out, const hwnas_summary *s, const hwnas_trial *trial)
 {
-    const char *on = NULL, *wrong = hwnas_verified_wrong(&on, s->verified, trial->number);
+    const char *wrong = hwnas_verified_wrong(s->verified, trial->number);
     if (!trial->is_finished || (trial->status == HWNAS_OK && !wrong))
         return false;
-    *out = trial->status == HWNAS_OK ? (failure){hwnas_status_name(HWNAS_E_WRONG_RESULT), wrong, on}
-                                     : (failure){hwnas_status_name(trial->status),
-                                                 trial->message ? trial->message : "", NULL};
+    *out = trial->status == HWNAS_OK
+               ? (failure){hwnas_status_name(HWNAS_E_WRONG_RESULT), wrong, true}
+               : (failure){hwnas_status_name(trial->status), trial->message ? trial->message : "",
+                           false};
     return true;
+}
+
+static json_t *failure_json(const failure *f, const hwnas_summary *s, const hwnas_trial *trial)
+{
+    json_t *json = json_pack("{s:I, s:s, s:s, s:s}", "trial", (json_int_t)trial->number, "arch",
+                             trial->code, "status", f->status, "message", f->message);
+    if (f->is_partial) {
+        json_t *devices = hwnas_verified_wrong_on(s->verified, trial->number);
+        json_object_set(json, "device", json_array_get(devices, 0));
+        json_object_set_new(json, "devices", devices);
+    }
+    return json;
 }
 
 json_t *hwnas_failures_json(const hwnas_summary *s)
@@ -146,10 +159,7 @@ json_t *hwnas_failures_json(const hwnas_summary *s)
     failure f;
     for (size_t i = 0; i < s->n_trials; i++)
         if (find_failure(&f, s, &s->trials[i]))
-            json_array_append_new(failures, json_pack("{s:I, s:s, s:s, s:s, s:s*}", "trial",
-                                                      (json_int_t)s->trials[i].number, "arch",
-                                                      s->trials[i].code, "status", f.status,
-                                                      "message", f.message, "device", f.device));
+            json_array_append_new(failures, failure_json(&f, s, &s->trials[i]));
     return failures;
 }
 
@@ -191,7 +201,7 @@ void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s)
     for (size_t i = 0; i < s->n_trials; i++) {
         if (!find_failure(&f, s, &s->trials[i]))
             continue;
-        if (f.device)
+        if (f.is_partial)
             n_partial++;
         else
             n[s->trials[i].status]++;

@@ -118,14 +118,20 @@ static void add_missing(hwnas_str *out, const tally *t)
         hwnas_str_addf(out, " and %zu others", n - MOST);
 }
 
+static void add_devices(hwnas_str *out, const hwnas_summary *s, const hwnas_trial *trial)
+{
+    json_t *on = hwnas_verified_wrong_on(s->verified, trial->number);
+    for (size_t i = 0; i < json_array_size(on); i++)
+        hwnas_str_addf(out, "%s%s", i ? ", " : " on ", json_string_value(json_array_get(on, i)));
+    json_decref(on);
+}
+
 static void add_wrong(hwnas_str *out, const hwnas_summary *s, const tally *t)
 {
-    const char *on = NULL;
-    hwnas_verified_wrong(&on, s->verified, t->wrong->number);
     hwnas_str_addf(out, "; %zu wrong result%s, failed: trial %llu", t->n_wrong,
                    t->n_wrong == 1 ? "" : "s", (unsigned long long)t->wrong->number);
     if (t->wrong->status == HWNAS_OK)
-        hwnas_str_addf(out, " on %s", on);
+        add_devices(out, s, t->wrong);
     if (t->n_wrong > 1)
         hwnas_str_add(out, " and others");
 }

@@ -58,7 +58,6 @@ void hwnas_other_limits_judge(hwnas_summary *s)
 
 bool hwnas_other_limits_leave_open(const hwnas_summary *s, const hwnas_trial *trial)
 {
-    const char *on = NULL;
     return s->has_other_limits && trial->is_finished && trial->status == HWNAS_OK &&
-           isinf(trial->violation) && !hwnas_verified_wrong(&on, s->verified, trial->number);
+           isinf(trial->violation) && !hwnas_verified_wrong(s->verified, trial->number);
 }

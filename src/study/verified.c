@@ -61,24 +61,33 @@ static const char *message_of(const json_t *result)
     return message ? message : "?";
 }
 
-const char *hwnas_verified_wrong(const char **on, const json_t *verified, uint64_t number)
+const char *hwnas_verified_wrong(const json_t *verified, uint64_t number)
 {
     const char *device;
     json_t *result;
     json_object_foreach(results_of(verified, number), device, result)
     {
-        if (!is_wrong(result))
-            continue;
-        if (on)
-            *on = device;
-        return message_of(result);
+        if (is_wrong(result))
+            return message_of(result);
     }
     return NULL;
 }
 
+json_t *hwnas_verified_wrong_on(const json_t *verified, uint64_t number)
+{
+    const char *device;
+    json_t *result, *names = json_array();
+    json_object_foreach(results_of(verified, number), device, result)
+    {
+        if (is_wrong(result))
+            json_array_append_new(names, json_string(device));
+    }
+    return names;
+}
+
 bool hwnas_verified_is_wrong(const json_t *verified, uint64_t number)
 {
-    return hwnas_verified_wrong(NULL, verified, number) != NULL;
+    return hwnas_verified_wrong(verified, number) != NULL;
 }
 
 void hwnas_verified_note(json_t *verified, uint64_t number, const char *device,
@@ -219,7 +228,7 @@ void hwnas_verified_apply(hwnas_trial *trials, size_t n, const json_t *verified,
         return;
     for (size_t i = 0; i < n; i++) {
         const json_t *results = results_of(verified, trials[i].number);
-        const char *wrong = hwnas_verified_wrong(NULL, verified, trials[i].number);
+        const char *wrong = hwnas_verified_wrong(verified, trials[i].number);
         if (!results || !trials[i].is_finished)
             continue;
         add_to_detail(&trials[i], results);

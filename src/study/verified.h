@@ -21,9 +21,11 @@ HWNAS_CHECKED hwnas_status hwnas_verified_save(hwnas_store *store, const json_t 
 
 /* What is known of a trial on a device: right, wrong, or nothing yet. */
 bool hwnas_verified_is_known(const json_t *verified, uint64_t number, const char *device);
-/* What is wrong with its result on the first device where it is, `on` (optional); NULL: nothing
- * is. Borrowed. Accepts NULL. */
-const char *hwnas_verified_wrong(const char **on, const json_t *verified, uint64_t number);
+/* What is wrong with its result on the first device where it is; NULL: nothing is. Borrowed.
+ * Accepts NULL. */
+const char *hwnas_verified_wrong(const json_t *verified, uint64_t number);
+/* The names of all devices where it is wrong, the first one first, in a list. A new reference. */
+json_t *hwnas_verified_wrong_on(const json_t *verified, uint64_t number);
 bool hwnas_verified_is_wrong(const json_t *verified, uint64_t number);
 /* Notes a result; `message` says that it is wrong or, with `result` NULL, why it is not known. */
 void hwnas_verified_note(json_t *verified, uint64_t number, const char *device,

@@ -95,6 +95,33 @@ digest() {
     says out "; 1 wrong result, failed: trial $trial on a"
 }
 
+@test "a result that is wrong on several devices names them all" {
+    job "device" "accuracy: nas_bench_macro_cifar10" "budget: {trials: 4}" "seed: 3" \
+        "devices: [{name: a, device: null}, {name: b, device: null, batch: 2}, {name: c, device: null, batch: 3}]" "fronts: each" \
+        "objectives: [accuracy, latency.p50 on a, latency.p50 on b, latency.p50 on c]" \
+        "measure: {seconds: 0.1, estimate: off, ties: 0, confirm: 0}"
+    STILL_COMPUTES=1 STILL_BY_SIZE=1 undisturbed ends 0 search job.yaml --study s.db
+    local trial
+    trial=$(/usr/bin/python3 - <<'END'
+import json, sqlite3
+db = sqlite3.connect("s.db")
+verified = json.loads(db.execute("SELECT value FROM fact WHERE key = 'verified'").fetchone()[0])
+trial = next(t for t in sorted(verified["trials"]) if len(verified["trials"][t]) == 3)
+for device in "bc":
+    verified["trials"][trial][device]["message"] = f"wrong on {device}"
+db.execute("UPDATE fact SET value = ? WHERE key = 'verified'", (json.dumps(verified),))
+db.commit()
+print(trial)
+END
+)
+    ends 0 study show s.db --json
+    is out "[(f['trial'], f['devices'], f['device'], f['message']) for f in d['failures']] == [($trial, ['b', 'c'], 'b', 'wrong on b')]"
+    is out "all(t['trial'] != $trial for n in 'bc' for t in d['fronts'][n]['front'])"
+    ends 0 study show s.db
+    says out "1 with a wrong result on some devices alone"
+    says out "1 wrong result, failed: trial $trial on b, c"
+}
+
 @test "a network of the front that was not verified is named" {
     still_search 0 search job.yaml --study s.db
     # As if the search had been ended before it came to the winner.
