@@ -51,11 +51,22 @@ def n_finished():
     return int(answer[0][0]) if answer else 0
 
 
-def end_lease_of(pid):
-    """As after a minute. In the long form the server itself ends the session of one that stopped in a transaction."""
+gone = []  # numbers of processes that are dead or stopped
+
+
+def end_leases():
+    """Of those that are gone, as after a minute. What one had sent may be committed after its death, and a statement may find
+    the file locked or no server: so this is done until the storm is over."""
+    names = " OR ".join(f"worker LIKE '% {pid} %'" for pid in gone)
+    if names and rows(f"SELECT trial FROM lease WHERE expires > 0 AND ({names}) LIMIT 1"):
+        rows(f"UPDATE lease SET expires = 0 WHERE {names}")
+
+
+def part_from(pid):
+    """In the long form the server itself ends the session of one that stopped in a transaction."""
     if server and not os.environ.get("HWNAS_LONG"):
         rows(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%process {pid}'")
-    rows(f"UPDATE lease SET expires = 0 WHERE worker LIKE '% {pid} %'")
+    gone.append(pid)
 
 
 class Worker:
@@ -71,10 +82,15 @@ class Worker:
     def kill(self):
         self.process.kill()
         self.process.wait()
-        end_lease_of(self.process.pid)
+        part_from(self.process.pid)
 
     def end(self):
-        code = self.process.wait(timeout=600)
+        begin = time.monotonic()
+        while self.process.poll() is None:
+            assert time.monotonic() < begin + 600, "a worker does not end"
+            end_leases()
+            time.sleep(.05)
+        code = self.process.returncode
         assert code == 0, (code, open(self.log).read())
 
 
@@ -103,8 +119,11 @@ def storm():
     for at, what, which in plan():
         begin = time.monotonic()
         while n_finished() < at:
-            if stopped and not server and time.monotonic() > begin + 5:
-                break  # it stopped with the file's lock, which nobody takes from it
+            if stopped and not server:  # it may have stopped with the file's lock, which nobody takes from it
+                if time.monotonic() > begin + 5:
+                    break
+            else:
+                end_leases()
             assert time.monotonic() < begin + 600, "the search does not go on"
             time.sleep(.01)
         time.sleep(rng.uniform(0, .05))
@@ -115,8 +134,10 @@ def storm():
         elif what == "stop":
             stopped = workers[which]
             stopped.process.send_signal(signal.SIGSTOP)
-            end_lease_of(stopped.process.pid)
+            part_from(stopped.process.pid)
+            end_leases()
         elif what == "continue":
+            gone.remove(stopped.process.pid)
             stopped.process.send_signal(signal.SIGCONT)
             stopped = None
         elif what == "restart":
