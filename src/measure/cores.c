@@ -152,25 +152,36 @@ int hwnas_core_lock(int number)
     return lock("core", number);
 }
 
-bool hwnas_turn_take(hwnas_turn *out, const int *cores, int n)
+static void unlock(int *locks, int *n_locks)
 {
-    out->n_locks = 0;
+    while (*n_locks)
+        close(locks[--*n_locks]);
+}
+
+/* All of them, or none. */
+static bool lock_each(int *locks, int *n_locks, const char *what, const int *cores, int n)
+{
+    *n_locks = 0;
     for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++) {
-        const int fd = lock("turn", cores[i]);
+        const int fd = lock(what, cores[i]);
         if (fd >= 0)
-            out->locks[out->n_locks++] = fd;
+            locks[(*n_locks)++] = fd;
         if (fd == HWNAS_CORE_TAKEN) {
-            hwnas_turn_end(out);
+            unlock(locks, n_locks);
             return false;
         }
     }
     return true;
 }
 
+bool hwnas_turn_take(hwnas_turn *out, const int *cores, int n)
+{
+    return lock_each(out->locks, &out->n_locks, "turn", cores, n);
+}
+
 void hwnas_turn_end(hwnas_turn *turn)
 {
-    while (turn->n_locks)
-        close(turn->locks[--turn->n_locks]);
+    unlock(turn->locks, &turn->n_locks);
 }
 
 void hwnas_cores_take(hwnas_cores *out, int threads)
@@ -194,22 +205,12 @@ void hwnas_cores_take(hwnas_cores *out, int threads)
 
 void hwnas_cores_lend(hwnas_cores *cores)
 {
-    while (cores->n_locks)
-        close(cores->locks[--cores->n_locks]);
+    unlock(cores->locks, &cores->n_locks);
 }
 
 bool hwnas_cores_reclaim(hwnas_cores *cores)
 {
-    for (int i = 0; i < cores->n; i++) {
-        const int fd = hwnas_core_lock(cores->numbers[i]);
-        if (fd >= 0)
-            cores->locks[cores->n_locks++] = fd;
-        if (fd == HWNAS_CORE_TAKEN) {
-            hwnas_cores_lend(cores);
-            return false;
-        }
-    }
-    return true;
+    return lock_each(cores->locks, &cores->n_locks, "core", cores->numbers, cores->n);
 }
 
 void hwnas_cores_release(hwnas_cores *cores)
