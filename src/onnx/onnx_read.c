@@ -76,13 +76,10 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
 /* Identity makes nothing: its output is another name of its input. */
 static hwnas_status read_identity(reader *r, const Onnx__NodeProto *node)
 {
-    named *from = NULL;
     if (node->n_input != 1)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has %zu inputs", hwnas_onnx_describe(node).s,
                           node->n_input);
-    TRY(hwnas_onnx_resolve(&from, r, node->input[0], hwnas_onnx_describe(node).s));
-    hwnas_onnx_find_value(r, node->output[0])->same_as = from;
-    return HWNAS_OK;
+    return hwnas_onnx_rename(r, node->output[0], node->input[0], hwnas_onnx_describe(node).s);
 }
 
 /* Attributes that the file gives and its weights imply, such as the kernel's size, must agree. */
@@ -168,43 +165,6 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
     return name_output(r, node, output);
 }
 
-void hwnas_onnx_give_nothing(reader *r, const Onnx__NodeProto *node)
-{
-    hwnas_onnx_find_value(r, node->output[0])->is_empty = true;
-}
-
-/* What the name stands for in the end, or NULL. */
-static const named *find_origin(const reader *r, const char *name)
-{
-    const named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
-    return value && value->same_as ? value->same_as : value;
-}
-
-static bool is_empty_constant(const named *value)
-{
-    for (size_t i = 0; value->constant && i < value->constant->n_dims; i++)
-        if (value->constant->dims[i] == 0)
-            return true;
-    return false;
-}
-
-bool hwnas_onnx_is_nothing(const reader *r, const char *name)
-{
-    const named *from = find_origin(r, name);
-    return from && (from->is_empty || is_empty_constant(from));
-}
-
-const int64_t *hwnas_onnx_empty_dims(int *rank, const reader *r, const char *name)
-{
-    const named *from = find_origin(r, name);
-    if (!from || !hwnas_onnx_is_nothing(r, name))
-        return NULL;
-    if (from->constant && from->constant->n_dims > HWNAS_MAX_RANK)
-        return NULL;
-    *rank = from->constant ? (int)from->constant->n_dims : from->empty_rank;
-    return from->constant ? from->constant->dims : from->empty_dims;
-}
-
 hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
 {
     const hwnas_tensor *condition = NULL;
@@ -222,14 +182,9 @@ hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
     for (size_t i = 0; i < branch->g->n_node; i++)
         TRY(read_node(r, branch->g->node[i]));
     for (size_t i = 0; i < node->n_output; i++) {
-        named *from = NULL;
-        if (is_empty(node->output[i]))
-            continue;
-        TRY(hwnas_onnx_resolve(
-            &from, r, branch->g->output[i]->name ? branch->g->output[i]->name : "", who.s));
-        named *to = hwnas_onnx_find_value(r, node->output[i]);
-        to->same_as = from;
-        to->is_extra = false;
+        const char *from = branch->g->output[i]->name;
+        if (!is_empty(node->output[i]))
+            TRY(hwnas_onnx_rename(r, node->output[i], from ? from : "", who.s));
     }
     return HWNAS_OK;
 }

@@ -54,8 +54,7 @@ hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r, const Onnx__NodePr
 int64_t hwnas_onnx_item(const hwnas_onnx_reader *r, const char *name, const hwnas_tensor *from,
                         int64_t k)
 {
-    const hwnas_onnx_named *value = hwnas_onnx_find_value(r, name);
-    value = value && value->same_as ? value->same_as : value;
+    const hwnas_onnx_named *value = hwnas_onnx_find_origin(r, name);
     const Onnx__TensorProto *constant = value ? value->constant : NULL;
     int64_t item;
     if (!constant || constant->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__INT64 ||
@@ -257,6 +256,7 @@ static const struct {
     {"ReduceProd", hwnas_onnx_read_reduce},
     {"ReduceSum", hwnas_onnx_read_reduce},
     {"ReduceSumSquare", hwnas_onnx_read_reduce},
+    {"Reshape", hwnas_onnx_read_reshape},
     {"Resize", hwnas_onnx_read_resize},
     {"ReverseSequence", hwnas_onnx_read_reverse_sequence},
     {"Shape", hwnas_onnx_read_shape},
@@ -269,6 +269,7 @@ static const struct {
     {"Sum", hwnas_onnx_read_variadic},
     {"Tile", hwnas_onnx_read_tile},
     {"TopK", hwnas_onnx_read_top_k},
+    {"Transpose", hwnas_onnx_read_transpose},
     {"Trilu", hwnas_onnx_read_trilu},
     {"Unsqueeze", hwnas_onnx_read_unsqueeze},
     {"Upsample", hwnas_onnx_read_resize},

@@ -363,14 +363,6 @@ static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeP
     return HWNAS_OK;
 }
 
-/* An input without values, such as the cache before the first token, is none of the graph. */
-static void give_no_values(reader *r, hwnas_onnx_named *value, int rank, const int64_t *dims)
-{
-    value->is_empty = true;
-    value->empty_rank = rank;
-    value->empty_dims = hwnas_arena_copy(r->graph->arena, dims, (size_t)rank * sizeof *dims);
-}
-
 hwnas_status hwnas_onnx_read_input(reader *r, const Onnx__ValueInfoProto *from)
 {
     hwnas_onnx_named *value = hwnas_onnx_find_value(r, from->name);
@@ -389,8 +381,8 @@ hwnas_status hwnas_onnx_read_input(reader *r, const Onnx__ValueInfoProto *from)
     int64_t dims[HWNAS_MAX_RANK] = {0};
     TRY(read_dims(dims, r, shape, from->name));
     for (size_t i = 0; i < shape->n_dim; i++)
-        if (dims[i] == 0) {
-            give_no_values(r, value, (int)shape->n_dim, dims);
+        if (dims[i] == 0) { /* such as the cache before the first token */
+            hwnas_onnx_set_nothing(r, value, (int)shape->n_dim, dims);
             return HWNAS_OK;
         }
     return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype, (int)shape->n_dim,

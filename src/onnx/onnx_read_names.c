@@ -108,6 +108,12 @@ named *hwnas_onnx_find_value(const reader *r, const char *name)
     return bsearch(name, r->values, r->n_values, sizeof *r->values, compare_name);
 }
 
+named *hwnas_onnx_find_origin(const reader *r, const char *name)
+{
+    named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
+    return value && value->same_as ? value->same_as : value;
+}
+
 static int compare_strings(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -160,5 +166,15 @@ hwnas_status hwnas_onnx_resolve(named **out, const reader *r, const char *name, 
             hwnas_fail(HWNAS_E_INPUT, NULL, "%s reads '%s' before it is made", who, name),
             "ONNX wants its nodes in the order in which they can be computed");
     *out = found;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_rename(reader *r, const char *name, const char *from, const char *who)
+{
+    named *origin = hwnas_onnx_find_origin(r, from), *to = hwnas_onnx_find_value(r, name);
+    if (!hwnas_onnx_is_nothing(r, from))
+        TRY(hwnas_onnx_resolve(&origin, r, from, who));
+    to->same_as = origin;
+    to->is_extra = false;
     return HWNAS_OK;
 }

@@ -43,17 +43,18 @@ hwnas_status hwnas_onnx_read_constant(int *out, hwnas_onnx_reader *r, const Onnx
     return add_constant(out, r, name, is_list, &length, values, is_whole);
 }
 
-/* The dimensions of a node's first input, which may have no values. */
-static hwnas_status read_dims(int *rank, const int64_t **dims, hwnas_onnx_reader *r,
+/* The dimensions of a node's first input, which may have no values. `dims`: HWNAS_MAX_RANK. */
+static hwnas_status read_dims(int *rank, int64_t *dims, hwnas_onnx_reader *r,
                               const Onnx__NodeProto *node)
 {
     int input;
-    *dims = node->n_input ? hwnas_onnx_empty_dims(rank, r, node->input[0]) : NULL;
-    if (*dims)
-        return HWNAS_OK;
-    TRY(hwnas_onnx_input(&input, r, node, 0));
-    *rank = r->graph->tensors[input].rank;
-    *dims = r->graph->tensors[input].dims;
+    const int64_t *from = node->n_input ? hwnas_onnx_empty_dims(rank, r, node->input[0]) : NULL;
+    if (!from) {
+        TRY(hwnas_onnx_input(&input, r, node, 0));
+        *rank = r->graph->tensors[input].rank;
+        from = r->graph->tensors[input].dims;
+    }
+    memcpy(dims, from, (size_t)*rank * sizeof *dims);
     return HWNAS_OK;
 }
 
@@ -61,8 +62,8 @@ hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__N
                                    const char *name)
 {
     int rank;
-    const int64_t *dims;
-    TRY(read_dims(&rank, &dims, r, node));
+    int64_t dims[HWNAS_MAX_RANK];
+    TRY(read_dims(&rank, dims, r, node));
     int64_t start = hwnas_onnx_int(node, "start", 0), end = hwnas_onnx_int(node, "end", rank);
     start = start < 0 ? start + rank : start;
     end = end < 0 ? end + rank : end > rank ? rank : end;
@@ -71,7 +72,7 @@ hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__N
     for (int64_t i = start < 0 ? 0 : start; i < end; i++)
         values[n++] = (float)dims[i];
     if (n == 0) {
-        hwnas_onnx_give_nothing(r, node);
+        hwnas_onnx_give_nothing(r, node, 1, &n);
         return HWNAS_OK;
     }
     return add_constant(out, r, name, 1, &n, values, true);
@@ -153,8 +154,13 @@ hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__N
 hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
-    int input;
+    int input, rank = 0;
     hwnas_dtype to;
+    if (node->n_input && hwnas_onnx_is_nothing(r, node->input[0])) {
+        const int64_t *dims = hwnas_onnx_empty_dims(&rank, r, node->input[0]);
+        hwnas_onnx_give_nothing(r, node, rank, dims);
+        return HWNAS_OK;
+    }
     TRY(hwnas_onnx_input(&input, r, node, 0));
     TRY(hwnas_onnx_dtype(&to, (int32_t)hwnas_onnx_int(node, "to", 0), "the result of", name));
     const hwnas_dtype from = r->graph->tensors[input].dtype;
@@ -175,6 +181,19 @@ static hwnas_status add_reshape(int *out, hwnas_onnx_reader *r, const char *name
     if (n)
         memcpy(shape.ints, dims, (size_t)n * sizeof *dims);
     return hwnas_onnx_add(out, r, HWNAS_OP_RESHAPE, name, NULL, &shape, 1, &input);
+}
+
+/* The node's first input, which may have no values, in the shape `dims`. */
+static hwnas_status give_reshaped(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                  const char *name, int n, const int64_t *dims)
+{
+    int input;
+    if (hwnas_onnx_is_nothing(r, node->input[0])) {
+        hwnas_onnx_give_nothing(r, node, n, dims);
+        return HWNAS_OK;
+    }
+    TRY(hwnas_onnx_input(&input, r, node, 0));
+    return add_reshape(out, r, name, input, n, dims);
 }
 
 hwnas_status hwnas_onnx_read_flatten(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
@@ -216,16 +235,19 @@ hwnas_status hwnas_onnx_read_squeeze(int *out, hwnas_onnx_reader *r, const Onnx_
 {
     hwnas_onnx_list list;
     unsigned axes;
-    int input, n = 0;
-    int64_t dims[HWNAS_MAX_RANK];
-    TRY(hwnas_onnx_input(&input, r, node, 0));
+    int rank, n = 0;
+    int64_t in[HWNAS_MAX_RANK], dims[HWNAS_MAX_RANK];
+    TRY(read_dims(&rank, in, r, node));
     TRY(hwnas_onnx_read_list(&list, r, node, "axes", 1));
-    const hwnas_tensor *in = &r->graph->tensors[input];
-    TRY(axes_of(&axes, node, &list, in->rank));
-    for (int i = 0; i < in->rank; i++)
-        if (list.n < 0 ? in->dims[i] != 1 : !(axes >> i & 1))
-            dims[n++] = in->dims[i];
-    return add_reshape(out, r, name, input, n, dims);
+    TRY(axes_of(&axes, node, &list, rank));
+    for (int i = 0; i < rank; i++) {
+        const bool is_named = list.n >= 0 && (axes >> i & 1);
+        if (is_named && in[i] != 1)
+            return hwnas_onnx_unsupported(node, "axes", "names a dimension that is not 1");
+        if (!is_named && (list.n >= 0 || in[i] != 1))
+            dims[n++] = in[i];
+    }
+    return give_reshaped(out, r, node, name, n, dims);
 }
 
 hwnas_status hwnas_onnx_read_unsqueeze(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
@@ -233,16 +255,17 @@ hwnas_status hwnas_onnx_read_unsqueeze(int *out, hwnas_onnx_reader *r, const Onn
 {
     hwnas_onnx_list list;
     unsigned axes;
-    int input, from = 0;
-    int64_t dims[HWNAS_MAX_RANK];
-    TRY(hwnas_onnx_input(&input, r, node, 0));
+    int in_rank, from = 0;
+    int64_t in[HWNAS_MAX_RANK] = {0}, dims[HWNAS_MAX_RANK];
+    TRY(read_dims(&in_rank, in, r, node));
     TRY(hwnas_onnx_read_list(&list, r, node, "axes", 1));
-    const hwnas_tensor *in = &r->graph->tensors[input];
-    const int rank = in->rank + (list.n < 0 ? 0 : list.n);
+    const int rank = in_rank + (list.n < 0 ? 0 : list.n);
     TRY(axes_of(&axes, node, &list, rank));
     for (int i = 0; i < rank; i++)
-        dims[i] = axes >> i & 1 ? 1 : in->dims[from++];
-    return add_reshape(out, r, name, input, rank, dims);
+        dims[i] = axes >> i & 1 ? 1 : in[from++];
+    if (from != in_rank)
+        return hwnas_onnx_unsupported(node, "axes", "names a dimension twice");
+    return give_reshaped(out, r, node, name, rank, dims);
 }
 
 /* Axes are an attribute in older opsets and an input in newer ones; without any it is over all of
@@ -264,65 +287,6 @@ hwnas_status hwnas_onnx_read_reduce(int *out, hwnas_onnx_reader *r, const Onnx__
         memcpy(attrs[0].ints, axes.items, sizeof axes.items);
     return hwnas_onnx_add(out, r, hwnas_op_by_onnx(node->op_type)->id, name, NULL, attrs, 1,
                           &input);
-}
-
-/* Whether a part without values goes with one that has them. One of a single dimension goes with
- * all, as PyTorch has it. */
-static bool fits_beside(const hwnas_onnx_reader *r, const char *part, const hwnas_tensor *with,
-                        int64_t axis)
-{
-    int rank;
-    const int64_t *dims = hwnas_onnx_empty_dims(&rank, r, part);
-    bool fits = !dims || rank == 1 || rank == with->rank;
-    for (int i = 0; dims && fits && rank == with->rank && i < rank; i++)
-        fits = i == axis || dims[i] == with->dims[i];
-    return fits;
-}
-
-/* The parts without values fit, and the axis is one of `with`. */
-static hwnas_status check_parts(const hwnas_onnx_reader *r, const Onnx__NodeProto *node, int with)
-{
-    const hwnas_tensor *tensor = &r->graph->tensors[with];
-    const int64_t given = hwnas_onnx_int(node, "axis", 0);
-    const int64_t axis = given < 0 ? given + tensor->rank : given;
-    if (axis < 0 || axis >= tensor->rank)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: there is no axis %" PRId64,
-                          hwnas_onnx_describe(node).s, given);
-    for (size_t i = 0; i < node->n_input; i++)
-        if (hwnas_onnx_is_nothing(r, node->input[i]) &&
-            !fits_beside(r, node->input[i], tensor, axis))
-            return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: '%.100s' has another shape than the others",
-                              hwnas_onnx_describe(node).s, node->input[i]);
-    return HWNAS_OK;
-}
-
-/* Parts without values do not count. */
-hwnas_status hwnas_onnx_read_concat(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                                    const char *name)
-{
-    int inputs[HWNAS_MAX_NODE_INPUTS], n = 0;
-    bool is_plain = node->n_input > 1 && node->n_input <= HWNAS_MAX_NODE_INPUTS;
-    for (size_t i = 0; i < node->n_input; i++)
-        is_plain &= !hwnas_onnx_is_nothing(r, node->input[i]);
-    if (is_plain)
-        return HWNAS_OK;
-    for (size_t i = 0; i < node->n_input; i++) {
-        if (hwnas_onnx_is_nothing(r, node->input[i]))
-            continue;
-        if (n == HWNAS_MAX_NODE_INPUTS)
-            return hwnas_onnx_unsupported(node, "inputs", "are more than 64");
-        TRY(hwnas_onnx_input(&inputs[n++], r, node, i));
-    }
-    const hwnas_attr axis = {.is_set = true, .n = 1, .ints = {hwnas_onnx_int(node, "axis", 0)}};
-    if (n > 0)
-        TRY(check_parts(r, node, inputs[0]));
-    if (n == 0)
-        hwnas_onnx_give_nothing(r, node);
-    else if (n == 1)
-        *out = inputs[0];
-    else
-        return hwnas_onnx_add(out, r, HWNAS_OP_CONCAT, name, NULL, &axis, n, inputs);
-    return HWNAS_OK;
 }
 
 /* ---- parts ---- */
@@ -407,7 +371,7 @@ hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__N
             continue;
         }
         if (takes_nothing(&r->graph->tensors[done], axis, starts.items[i], ends.items[i])) {
-            hwnas_onnx_give_nothing(r, node);
+            hwnas_onnx_give_nothing(r, node, 0, NULL);
             return HWNAS_OK;
         }
         TRY(add_slice(&done, r, name, is_last ? NULL : suffix, done, axis, starts.items[i],

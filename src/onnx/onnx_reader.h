@@ -73,9 +73,15 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_collect_values(hwnas_onnx_reader *r);
 void hwnas_onnx_collect_node_names(hwnas_onnx_reader *r);
 /* NULL when nothing has the name. */
 hwnas_onnx_named *hwnas_onnx_find_value(const hwnas_onnx_reader *r, const char *name);
+/* The same, of what an Identity passed on what it passed on. */
+hwnas_onnx_named *hwnas_onnx_find_origin(const hwnas_onnx_reader *r, const char *name);
 /* What `who` reads under `name`: a constant, or a tensor that is made already. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_resolve(hwnas_onnx_named **out, const hwnas_onnx_reader *r,
                                               const char *name, const char *who);
+/* Makes `name`, an output of `who`, another name of what `from` stands for: a constant, a tensor
+ * that is made already, or something without values. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_rename(hwnas_onnx_reader *r, const char *name,
+                                             const char *from, const char *who);
 /* What the node is called in the graph. */
 const char *hwnas_onnx_node_name(const hwnas_onnx_reader *r, const Onnx__NodeProto *node);
 
@@ -132,6 +138,20 @@ bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,
                                   const char *key);
 
+/* ---- onnx_read_nothing.c: what has no values, and so is no tensor of the graph ---- */
+
+/* Is what has the name known to have no values? */
+bool hwnas_onnx_is_nothing(const hwnas_onnx_reader *r, const char *name);
+/* The dimensions of such a one, of which one is zero; NULL: it has values, or nobody knows, or
+ * there are more than a tensor of ours has. */
+const int64_t *hwnas_onnx_empty_dims(int *rank, const hwnas_onnx_reader *r, const char *name);
+/* Says that `value` has no values; its `rank` dimensions are copied. NULL: nobody knows them. */
+void hwnas_onnx_set_nothing(hwnas_onnx_reader *r, hwnas_onnx_named *value, int rank,
+                            const int64_t *dims);
+/* The same of the node's first output: a list of no axes, a part of nothing. */
+void hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const Onnx__NodeProto *node, int rank,
+                             const int64_t *dims);
+
 /* ---- onnx_read_zero.c ---- */
 
 /* Products with zeros in the ways that `zero` is written become that, whoever made them so. */
@@ -146,13 +166,6 @@ typedef hwnas_status hwnas_onnx_form(int *out, hwnas_onnx_reader *r, const Onnx_
 HWNAS_CHECKED hwnas_onnx_form hwnas_onnx_read_form;
 /* Gives another output of a node, by its name in the file. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_give(hwnas_onnx_reader *r, const char *name, int tensor);
-/* Says that the node's first output has no values: a list of no axes, a part of nothing. */
-void hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
-/* Is what has the name known to have no values? */
-bool hwnas_onnx_is_nothing(const hwnas_onnx_reader *r, const char *name);
-/* The dimensions of such a one, of which one is zero; NULL: it has values, or nobody knows, or
- * there are more than a tensor of ours has. */
-const int64_t *hwnas_onnx_empty_dims(int *rank, const hwnas_onnx_reader *r, const char *name);
 /* The branch that an If takes, when it is known. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read_if(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
 /* The values of a Constant; NULL: the node is none, or says them in another way. */
@@ -165,7 +178,8 @@ hwnas_onnx_form hwnas_onnx_read_upsample;
 hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
     hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
     hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
-hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce, hwnas_onnx_read_concat;
+hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce, hwnas_onnx_read_concat,
+    hwnas_onnx_read_reshape, hwnas_onnx_read_transpose;
 hwnas_onnx_form hwnas_onnx_read_gemm, hwnas_onnx_read_matmul, hwnas_onnx_read_recurrent,
     hwnas_onnx_read_variadic;
 hwnas_onnx_form hwnas_onnx_read_conv, hwnas_onnx_read_conv_transpose, hwnas_onnx_read_pool,

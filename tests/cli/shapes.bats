@@ -26,8 +26,9 @@ onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]),
 END
 }
 
-# cached FILE: attention to what is in a cache and to x, as decoders of text are exported: keys are the cache and x, to the
-# scores comes a mask, to the answer how long the cache is; the keys are the next cache.
+# cached FILE OPERATOR...: attention to what is in a cache and to x, as decoders of text are exported: keys are the cache
+# and x, to the scores comes a mask, to the answer how long the cache is; the keys are the next cache. The cache goes
+# through the operators first, which leave its values as they are.
 cached() {
     /usr/bin/python3 - "$@" <<'END'
 import sys
@@ -41,18 +42,36 @@ def value(name, *dims):
 def node(op, inputs, output, **attributes):
     return helper.make_node(op, inputs.split(), [output], **attributes)
 
-nodes = [
-    node("Concat", "past x", "keys", axis=1),
+through = {
+    "Identity": [node("Identity", "%s", "%s_1")],
+    "Cast": [node("Cast", "%s", "%s_1", to=TensorProto.FLOAT)],
+    "Transpose": [node("Transpose", "%s", "%s_t"), node("Transpose", "%s_t", "%s_1", perm=[2, 1, 0])],
+    "Unsqueeze": [node("Unsqueeze", "%s two", "%s_u"), node("Squeeze", "%s_u two", "%s_1")],
+    "Reshape": [node("Reshape", "%s heads", "%s_h"), node("Reshape", "%s_h whole", "%s_1")],
+    "Shape": [node("Shape", "%s", "%s_s"), node("Reshape", "%s %s_s", "%s_1")],
+    "Concat": [node("Concat", "%s none", "%s_1", axis=1)],
+}
+nodes, past = [], "past"
+for operator in sys.argv[2:]:
+    for step in through[operator]:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(step)
+        for names in copy.input, copy.output:
+            names[:] = [name.replace("%s", past) for name in names]
+        nodes.append(copy)
+    past += "_1"
+nodes += [
+    node("Concat", past + " x", "keys", axis=1),
     node("Transpose", "keys", "turned", perm=[0, 2, 1]),
     node("MatMul", "x turned", "scores"),
     node("Unsqueeze", "mask one", "row"),
     node("Add", "scores row", "masked"),
     node("Softmax", "masked", "shares", axis=2),
     node("MatMul", "shares keys", "mixed"),
-    node("Shape", "past", "past_shape"),
+    node("Shape", past, "past_shape"),
     node("Gather", "past_shape one", "length"),
     node("Cast", "length", "length_f", to=TensorProto.FLOAT),
-    node("Size", "past", "size"),
+    node("Size", past, "size"),
     node("Cast", "size", "size_f", to=TensorProto.FLOAT),
     node("Add", "length_f size_f", "of_past"),
     node("Add", "mixed of_past", "y"),
@@ -62,7 +81,9 @@ graph = helper.make_graph(
     [value("x", "batch_size", "sequence_length", 8), value("mask", "batch_size", "past_sequence_length + sequence_length"),
      value("past", "batch_size", "past_sequence_length", 8)],
     [value("y", "batch_size", "sequence_length", 8), value("keys", "batch_size", "total", 8)],
-    [numpy_helper.from_array(np.array([1]), "one")])
+    [numpy_helper.from_array(np.array([1]), "one"), numpy_helper.from_array(np.array([-2]), "two"),
+     numpy_helper.from_array(np.array([0, 0, 2, 4]), "heads"), numpy_helper.from_array(np.array([0, -1, 8]), "whole"),
+     numpy_helper.from_array(np.zeros([1, 0, 8], np.float32), "none")])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), sys.argv[1])
 END
 }
@@ -169,6 +190,31 @@ write("deep.onnx", [helper.make_node("Shape", ["e"], ["s"]), helper.make_node("C
                     helper.make_node("ReduceSum", ["f"], ["t"], keepdims=0), helper.make_node("Mul", ["x", "t"], ["y"])],
       [3] * 19 + [0])
 END
+    # What has no values is not turned into what has some.
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+for name, node, numbers in [
+    ("some", helper.make_node("Reshape", ["e", "n"], ["z"]), [1, 5]),
+    ("any", helper.make_node("Reshape", ["e", "n"], ["z"]), [-1, 0]),
+    ("order", helper.make_node("Transpose", ["e"], ["z"], perm=[0, 0, 1]), [0]),
+    ("squeeze", helper.make_node("Squeeze", ["e", "n"], ["z"]), [2]),
+    ("twice", helper.make_node("Unsqueeze", ["e", "n"], ["z"]), [0, 0]),
+]:
+    graph = helper.make_graph([node, helper.make_node("Concat", ["z", "x"], ["y"], axis=1)], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 4])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(np.zeros([1, 0, 4], np.float32), "e"),
+                               numpy_helper.from_array(np.array(numbers), "n")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), name + ".onnx")
+END
+    refuses 2 "*(Reshape): 'e' has no values, and the shape wants some" profile some.onnx --device null
+    refuses 2 "*(Reshape): 'e' has no values, and the shape wants some" profile any.onnx --device null
+    refuses 1 "*(Transpose): attribute 'perm' does not name each dimension once" profile order.onnx --device null
+    refuses 1 "*(Squeeze): attribute 'axes' names a dimension that is not 1" profile squeeze.onnx --device null
+    refuses 1 "*(Unsqueeze): attribute 'axes' names a dimension twice" profile twice.onnx --device null
     refuses 2 "*(Concat): 'e' has another shape than the others" profile other.onnx --device null
     refuses 2 "*(Concat): there is no axis 3" profile axis.onnx --device null
     refuses 1 "*constant 'e' has 20 dimensions; 8 go" profile deep.onnx --device null
@@ -221,6 +267,14 @@ equals_ort() {
     cached cached.onnx
     for shapes in x=1x5x8,mask=1x5,past=1x0x8 x=2x1x8,mask=2x8,past=2x7x8; do
         equals_ort cached.onnx "$shapes" cpu ref
+    done
+    # What has no values goes through what passes values on.
+    local operator
+    for operator in Identity Cast Transpose Unsqueeze Reshape Shape Concat "Cast Identity Reshape Transpose Concat Unsqueeze"; do
+        cached through.onnx $operator
+        for shapes in x=1x5x8,mask=1x5,past=1x0x8 x=1x2x8,mask=1x9,past=1x7x8; do
+            equals_ort through.onnx "$shapes" ref
+        done
     done
 }
 
