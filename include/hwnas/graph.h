@@ -98,6 +98,8 @@ typedef struct hwnas_graph {
     hwnas_node *nodes;
     size_t n_inputs, n_outputs;
     int *inputs, *outputs;
+    size_t n_absent;     /* inputs of an ONNX file without values in the shape that is given */
+    const char **absent; /* their names: they are no tensors */
 } hwnas_graph;
 
 /* Builds the network of an architecture. What cannot be built is HWNAS_E_INPUT at the place of the

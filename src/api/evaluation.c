@@ -36,7 +36,8 @@ hwnas_status hwnas_dataset_open(hwnas_dataset **out, const hwnas_network *networ
     int64_t *entries = hwnas_alloc((graph->n_inputs + 1) * sizeof *entries);
     for (size_t i = 0; i < graph->n_inputs; i++)
         entries[i] = hwnas_graph_table_rows(graph, graph->inputs[i]);
-    const hwnas_dataset_target target = {graph->n_inputs, network->inputs, entries};
+    const hwnas_dataset_target target = {graph->n_inputs, network->inputs, entries, graph->n_absent,
+                                         graph->absent};
     const hwnas_status status = hwnas_dataset_open_for(out, &target, n_files, files, &options);
     free(entries);
     return status;

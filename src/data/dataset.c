@@ -200,33 +200,37 @@ static hwnas_status find_file(const hwnas_data_file **out, const hwnas_dataset_t
                       "give it as %s=FILE, or all inputs in one .npz", name);
 }
 
+static hwnas_status check_input(const hwnas_dataset_target *target, const char *name)
+{
+    const char *names[HWNAS_MAX_NODE_INPUTS + 1] = {0};
+    for (size_t i = 0; i < target->n_inputs; i++) {
+        if (!strcmp(name, target->inputs[i].name))
+            return HWNAS_OK;
+        if (i < HWNAS_MAX_NODE_INPUTS)
+            names[i] = target->inputs[i].name;
+    }
+    for (size_t i = 0; i < target->n_absent; i++)
+        if (!strcmp(name, target->absent[i]))
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_USAGE, NULL, "input '%s' has no values in this shape", name),
+                "leave %s=FILE out", name);
+    const char *near = hwnas_nearest(name, names);
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "the network has no input '%s'", name),
+                      near ? "did you mean '%s'?" : "its first is '%s'",
+                      near ? near : target->inputs[0].name);
+}
+
 static hwnas_status check_files(const hwnas_dataset_target *target, size_t n_files,
                                 const hwnas_data_file *files)
 {
-    for (size_t i = 0; i < n_files; i++) {
-        const char *names[HWNAS_MAX_NODE_INPUTS + 1] = {0};
-        size_t k = 0;
-        while (k < target->n_inputs && files[i].input &&
-               strcmp(files[i].input, target->inputs[k].name)) {
-            if (k < HWNAS_MAX_NODE_INPUTS)
-                names[k] = target->inputs[k].name;
-            k++;
-        }
-        if (!files[i].input && n_files > 1)
+    for (size_t i = 0; i < n_files; i++)
+        if (files[i].input)
+            TRY(check_input(target, files[i].input));
+        else if (n_files > 1)
             return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
-                                         "%s is for no input: of several "
-                                         "files each has a name",
+                                         "%s is for no input: of several files each has a name",
                                          files[i].path),
-                              "write %s=%s", target->n_inputs ? target->inputs[0].name : "NAME",
-                              files[i].path);
-        if (files[i].input && k == target->n_inputs) {
-            const char *near = hwnas_nearest(files[i].input, names);
-            return hwnas_hint(
-                hwnas_fail(HWNAS_E_USAGE, NULL, "the network has no input '%s'", files[i].input),
-                near ? "did you mean '%s'?" : "its first is '%s'",
-                near ? near : target->inputs[0].name);
-        }
-    }
+                              "write %s=%s", target->inputs[0].name, files[i].path);
     return HWNAS_OK;
 }
 

@@ -5,12 +5,15 @@
 
 #include "data/array_file.h"
 
-/* What the samples are for: the network's inputs, and by input how many rows the table has that is
- * looked up with it (0: none is). Copied, but for the names. */
+/* What the samples are for: the network's inputs, by input how many rows the table has that is
+ * looked up with it (0: none is), and the names of inputs without values, which take no samples.
+ * Copied, but for the names. */
 typedef struct hwnas_dataset_target {
     size_t n_inputs;
     const hwnas_array_info *inputs;
     const int64_t *entries;
+    size_t n_absent;
+    const char *const *absent;
 } hwnas_dataset_target;
 
 HWNAS_CHECKED hwnas_status hwnas_dataset_open_for(hwnas_dataset **out,

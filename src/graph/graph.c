@@ -27,6 +27,7 @@ void hwnas_graph_free(hwnas_graph *graph)
 {
     if (!graph)
         return;
+    free(graph->absent);
     free(graph->inputs);
     free(graph->outputs);
     hwnas_arena_free(graph->arena);
@@ -169,6 +170,12 @@ hwnas_status hwnas_graph_add_constant(int *out, hwnas_graph *graph, const char *
 void hwnas_graph_add_output(hwnas_graph *graph, int tensor)
 {
     append_index(&graph->outputs, &graph->n_outputs, tensor);
+}
+
+void hwnas_graph_add_absent(hwnas_graph *graph, const char *name)
+{
+    graph->absent = hwnas_realloc(graph->absent, (graph->n_absent + 1) * sizeof *graph->absent);
+    graph->absent[graph->n_absent++] = hwnas_arena_string(graph->arena, name, strlen(name));
 }
 
 int64_t hwnas_graph_table_rows(const hwnas_graph *graph, int tensor)

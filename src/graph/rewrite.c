@@ -102,6 +102,8 @@ hwnas_status hwnas_graph_remake(hwnas_graph **out, const hwnas_graph *graph,
         TRY_OUT(hwnas_graph_add_input(&r.place[graph->inputs[i]], r.to, input->name, input->dtype,
                                       input->rank, input->dims));
     }
+    for (size_t i = 0; i < graph->n_absent; i++)
+        hwnas_graph_add_absent(r.to, graph->absent[i]);
     TRY_OUT(make_nodes(&r));
     for (size_t i = 0; i < graph->n_outputs; i++) {
         if (r.place[graph->outputs[i]] < 0) /* a constant */

@@ -113,7 +113,7 @@ static hwnas_status open_data(hwnas_samples *s, const char *path,
                                    .rank = input->rank,
                                    .dims = input->dims,
                                    .count = hwnas_tensor_count(input)};
-    const hwnas_dataset_target target = {1, &info, &entries};
+    const hwnas_dataset_target target = {.n_inputs = 1, .inputs = &info, .entries = &entries};
     const hwnas_data_file file = {.path = path, .array = options->array};
     hwnas_dataset *data = NULL;
     TRY(hwnas_dataset_open_for(&data, &target, 1, &file, &options->data));

@@ -383,6 +383,7 @@ hwnas_status hwnas_onnx_read_input(reader *r, const Onnx__ValueInfoProto *from)
     for (size_t i = 0; i < shape->n_dim; i++)
         if (dims[i] == 0) { /* such as the cache before the first token */
             hwnas_onnx_set_nothing(r, value, (int)shape->n_dim, dims);
+            hwnas_graph_add_absent(r->graph, from->name);
             return HWNAS_OK;
         }
     return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype, (int)shape->n_dim,

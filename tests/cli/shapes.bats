@@ -221,6 +221,20 @@ END
     refuses 1 "*reads '*', which has no values*" profile cached.onnx --device null --shape sequence_length=0,past_sequence_length=1
 }
 
+@test "a file for an input that has no values in the shape is told to be left out" {
+    cached cached.onnx
+    /usr/bin/python3 - <<'END'
+import numpy as np
+
+for name, shape in ("x", (1, 5, 8)), ("mask", (1, 5)), ("past", (1, 0, 8)):
+    np.save(name + ".npy", np.ones(shape, np.float32))
+END
+    local -a prefill=(cached.onnx --device ref --shape sequence_length=5,past_sequence_length=0 --output y.npz --input x=x.npy --input mask=mask.npy)
+    refuses 2 "*input 'past' has no values in this shape*leave past=FILE out*" run "${prefill[@]}" --input past=past.npy
+    refuses 2 "*no input 'passed'*" run "${prefill[@]}" --input passed=past.npy
+    "$HWNAS" run "${prefill[@]}"
+}
+
 @test "wrong shapes are told with their place and a hint" {
     make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
     local text
