@@ -950,8 +950,8 @@ class Array(NamedTuple):
 class Network(_Handle):
     """One network: of a space that ships or of the zoo ("resnet50"), or of an ONNX file.
 
-    `batch`: None takes that of an ONNX file where it is fixed. `shape`: "ids=1x128" for dimensions
-    that an ONNX file leaves open.
+    `batch`: None takes that of an ONNX file where it is fixed. `shape`: dimensions that an ONNX file
+    leaves open, by the input, "ids=1x128", or by their names, "sequence_length=128".
     """
 
     _free_name = "hwnas_network_close"
@@ -1328,7 +1328,8 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
             max_error: Optional[float] = None, training: Optional[str] = None, samples: float = 0,
             epochs: float = 0, prices: Optional[PathLike] = None) -> Profile:
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
-    `hwnas profile` does. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" or "mixed-bf16" with
+    `hwnas profile` does. `shape`: dimensions that ONNX files leave open, by the input, "ids=1x128", or by their names,
+    "sequence_length=128"; "sequence_length={1,128}" is measured in each. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" or "mixed-bf16" with
     the share `max_error` (0.05). `training`, "sgd" or "adamw": a training step in the place of an inference; then
     `samples` and `epochs` (0: 1) say what a whole training takes, and with `prices` costs. Raises what failed when no
     row was measured; a row that failed among others says so in `status` and `message`."""

@@ -78,8 +78,11 @@ typedef struct hwnas_network_options {
     int batch; /* 0: 1, or a trial's own; an ONNX file whose batch is fixed to another one
                   is refused */
     bool takes_own_batch; /* instead, such a file has its own; hwnas_network_input() tells it */
-    const char *shape; /* (optional) of an ONNX file's inputs, "ids=1x128,mask=1x128"; open dimensions
-                          become these */
+    /* (optional) Shapes of an ONNX file's inputs, "ids=1x128,mask=1x128", or lengths of open
+     * dimensions by their names, "sequence_length=128": open dimensions become these, wherever they
+     * have the same name. A length of 0 is an input without values, which is none of the
+     * network's. */
+    const char *shape;
 } hwnas_network_options;
 #define HWNAS_NETWORK_OPTIONS_INIT                                                                 \
     {                                                                                              \

@@ -78,8 +78,10 @@ typedef struct hwnas_profile_options {
     /* (optional) Becomes nonzero, in a signal handler or another thread: the report has what was
      * finished, and concludes with HWNAS_E_INTERRUPTED. */
     const volatile sig_atomic_t *cancel;
-    /* (optional) Shapes of ONNX files' inputs, "ids=1x128,mask=1x128": open dimensions become
-     * these, wherever they have the same name; "ids=1x{32,64,128}" is measured in each. */
+    /* (optional) Shapes of ONNX files' inputs, "ids=1x128,mask=1x128", or lengths of open
+     * dimensions by their names, "sequence_length=128": open dimensions become these, wherever they
+     * have the same name; "ids=1x{32,64,128}" and "sequence_length={1,128}" are measured in each.
+     */
     const char *shape;
     /* A training step is measured in the place of an inference: forward, loss, backward and the
      * update of the weights. */

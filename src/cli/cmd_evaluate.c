@@ -74,8 +74,12 @@ hwnas_status hwnas_cmd_evaluate(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"data", 0, HWNAS_OPTION_LIST, &a.data.files, "FILE",
-         "samples: .npz, .npy or IDX, also .gz; NAME=FILE for each of several inputs"},
-        HWNAS_DATA_OPTIONS(a.data),
+         "samples: .npz, .npy or IDX, also .gz; NAME=FILE for each input"},
+        {"labels", 'l', HWNAS_OPTION_TEXT, &a.data.labels, "FILE",
+         "labels: .npy, .npz or IDX (in a .npz of samples: the array y)"},
+        {"y", 0, HWNAS_OPTION_TEXT, &a.data.y, "NAME", "array of the labels in a .npz (y)"},
+        {"limit", 'n', HWNAS_OPTION_INT, &a.data.limit, "N", "the first N samples alone"},
+        HWNAS_SAMPLE_OPTIONS(a.data),
         {"against", 0, HWNAS_OPTION_TEXT, &a.against, "MODEL",
          "the original: share of the same answers, SQNR, largest difference"},
         {"task", 0, HWNAS_OPTION_TEXT, &a.task, "NAME",

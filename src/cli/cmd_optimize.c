@@ -14,7 +14,7 @@ static const hwnas_usage usage = {
     .summary = "Makes a trained model faster on a device, and tells what that costs on your\n"
                "samples: a search over its channels, branches and windows, with its weights.",
     .notes = "hwnas optimize model.onnx --data val.npz --constraints 'latency.p50 <= 0.5 x' "
-             "--max-loss 1 --minutes 20\n"
+             "--max-loss 1\n"
              "x: times what the model has. Writes NAME-opt.onnx, .py with .safetensors, .yaml, "
              ".db, and\n"
              "NAME-opt-finetune.py, which trains it.",
@@ -106,9 +106,9 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
         {"data", 0, HWNAS_OPTION_TEXT, &a.data, "FILE", "samples: .npz, .npy or IDX, also .gz"},
         {"labels", 'l', HWNAS_OPTION_TEXT, &a.how.labels, "FILE",
          "labels: .npy, .npz or IDX (in a .npz of samples: the array y)"},
-        {"x", 0, HWNAS_OPTION_TEXT, &a.how.x, "NAME", "array of the samples in a .npz (x)"},
-        {"y", 0, HWNAS_OPTION_TEXT, &a.how.y, "NAME", "array of the labels in a .npz (y)"},
-        HWNAS_RANGE_OPTIONS(a.how, 0),
+        {"y", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &a.how.y, "NAME",
+         "array of the labels in a .npz (y)"},
+        HWNAS_SAMPLE_OPTIONS(a.how),
         {"constraints", 0, HWNAS_OPTION_TEXT, &a.constraints, "EXPR",
          "limits; x is a multiple of what the model has (latency.p50 <= 0.5 x)"},
         {"max-loss", 0, HWNAS_OPTION_NUMBER, &a.max_loss, "POINTS",
@@ -122,10 +122,11 @@ hwnas_status hwnas_cmd_optimize(int argc, char **argv)
          "images may be made smaller before the model sees them"},
         {"threads", 't', HWNAS_OPTION_ALL, &a.threads, "N", "threads there, or all (1)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N", "samples that are run together there (1)"},
-        {"seed", 0, HWNAS_OPTION_INT, &a.seed, "N", "another seed, another search (0)"},
+        {"seed", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &a.seed, "N",
+         "another seed, another search (0)"},
         {"out", 'o', HWNAS_OPTION_TEXT, &a.out, "PREFIX", "what files begin with (NAME-opt)"},
         {"resume", 0, HWNAS_OPTION_FLAG, &a.resume, NULL, "go on with the study that is there"},
-        {"overwrite", 0, HWNAS_OPTION_FLAG, &a.overwrite, NULL, "begin anew"},
+        {"overwrite", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &a.overwrite, NULL, "begin anew"},
         {"json", 0, HWNAS_OPTION_FLAG, &a.as_json, NULL, "one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &a.model, &n, &done));

@@ -166,7 +166,7 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
     int n;
     const hwnas_option options[] = {
         {"input", 'i', HWNAS_OPTION_LIST, &a.data.files, "FILE",
-         "inputs; NAME=FILE for each of several, or all by their names in one .npz"},
+         "inputs; NAME=FILE for each of several, or all by name in one .npz"},
         {"output", 'o', HWNAS_OPTION_TEXT, &a.output, "FILE",
          ".npy, .npz for several outputs, else raw fp32"},
         {"arch", 'a', HWNAS_OPTION_TEXT, &a.code, "CODE",
@@ -178,9 +178,8 @@ hwnas_status hwnas_cmd_run(int argc, char **argv)
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N",
          "samples that are run together (1; an ONNX file may have its own)"},
         {"shape", 0, HWNAS_OPTION_TEXT, &a.shape, "SHAPES",
-         "open dimensions of an ONNX file: ids=1x128,mask=1x128"},
-        {"x", 0, HWNAS_OPTION_TEXT, &a.data.x, "NAME", "array of the samples in a .npz (x)"},
-        HWNAS_RANGE_OPTIONS(a.data, 0),
+         "open dimensions of an ONNX file: ids=1x128,mask=1x128; by name n=128"},
+        HWNAS_SAMPLE_OPTIONS(a.data),
         {"json", 0, HWNAS_OPTION_FLAG, &a.as_json, NULL, "one JSON object about the outputs"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &a.model, &n, &done));

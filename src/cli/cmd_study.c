@@ -97,7 +97,7 @@ static hwnas_status export(int argc, char **argv)
     const hwnas_option options[] = {
         CONSTRAINTS_OPTION,
         {"format", 'f', HWNAS_OPTION_TEXT, &format, "FORMAT",
-         "csv: a table with intervals and sources; jsonl: a JSON object in each line"},
+         "csv: a table with intervals and sources; jsonl: an object a line"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &path, &n, &done));
     if (done)

@@ -12,23 +12,18 @@ typedef struct hwnas_data_arguments {
     long limit;
 } hwnas_data_arguments;
 
-/* The rows of a table of options; `o` is an lvalue. */
-#define HWNAS_DATA_OPTIONS(o)                                                                      \
-    {"labels",    'l',    HWNAS_OPTION_TEXT,                                                       \
-     &(o).labels, "FILE", "labels: .npy, .npz or IDX (in a .npz of samples: the array y)"},        \
-        {"x", 0, HWNAS_OPTION_TEXT, &(o).x, "NAME", "array of the samples in a .npz (x)"},         \
-        {"y", 0, HWNAS_OPTION_TEXT, &(o).y, "NAME", "array of the labels in a .npz (y)"},          \
-        {"limit", 'n', HWNAS_OPTION_INT, &(o).limit, "N", "the first N samples alone"},            \
-        HWNAS_RANGE_OPTIONS(o, 0)
-#define HWNAS_RANGE_OPTIONS(o, rare)                                                               \
-    {                                                                                              \
-        "scale",    0,   HWNAS_OPTION_TEXT | (rare),                                               \
-        &(o).scale, "X", "values are multiplied by it: 1/255"},                                    \
-        {"mean",    0,      HWNAS_OPTION_TEXT | (rare),                                            \
+/* The rows of a table of options that say how samples are read; `o` is an lvalue. */
+#define HWNAS_SAMPLE_OPTIONS(o)                                                                    \
+    {"x",    0,      HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE,                                        \
+     &(o).x, "NAME", "array of the samples in a .npz (x)"},                                        \
+        {"scale",    0,   HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE,                                   \
+         &(o).scale, "X", "values are multiplied by it: 1/255"},                                   \
+        {"mean",    0,      HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE,                                 \
          &(o).mean, "LIST", "then it is taken off: one, or one for each channel"},                 \
-        {"std", 0, HWNAS_OPTION_TEXT | (rare), &(o).std, "LIST", "then they are divided by it"},   \
+        {"std",    0,      HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE,                                  \
+         &(o).std, "LIST", "then they are divided by it"},                                         \
     {                                                                                              \
-        "layout", 0, HWNAS_OPTION_TEXT | (rare), &(o).layout, "NAME",                              \
+        "layout", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &(o).layout, "NAME",                   \
             "of the data: nchw or nhwc (as the network has it)"                                    \
     }
 

@@ -44,6 +44,16 @@ setup() {
     done <"$OPTIONS.rows"
 }
 
+@test "each command that takes shapes says that names of dimensions go as well" {
+    local command n=0
+    for command in $(grep -lx -e --shape "$OPTIONS"/*); do
+        "$HWNAS" "${command##*/}" --help | grep -E -- '--shape .*: ids=1x128.* by name n=128'
+        grep -A1 -F '\-\-shape' "$MANUAL/hwnas-${command##*/}.1" | grep -F 'by name n=128'
+        n=$((n + 1))
+    done
+    [ $n -eq 3 ]
+}
+
 @test "mandoc and groff find nothing wrong with the pages" {
     local page
     command -v mandoc >/dev/null || skip "no mandoc"
