@@ -456,11 +456,12 @@ void hwnas_runner_take_up(hwnas_runner *r)
     snprintf(r->phase, sizeof r->phase, "reading");
 }
 
-hwnas_status hwnas_runner_request(hwnas_runner *r, const json_t *request, const void *onnx,
-                                  size_t length, const hwnas_measure_options *o)
+hwnas_status hwnas_runner_request(hwnas_runner *r, const hwnas_graph *const *graphs, int n,
+                                  const json_t *request, const void *onnx, size_t length,
+                                  const hwnas_measure_options *o)
 {
     hwnas_orders_drop(r);
-    TRY(hwnas_runner_make_ready(r, o));
+    TRY(hwnas_runner_make_ready_for(r, graphs, n, o));
     hwnas_runner_begin_request(r);
     TRY(send_json(r, HWNAS_FRAME_MEASURE, request, o->timeout, o));
     return hwnas_runner_send_graph(r, onnx, length, o);

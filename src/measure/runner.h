@@ -16,10 +16,13 @@ char *hwnas_runner_program(void);
 /* The child's cores, one for each of its threads, are these, held by somebody else. */
 void hwnas_runner_pin(hwnas_runner *runner, const int *cores);
 
-/* The parts of hwnas_runner_measure(): sends MEASURE and the graph; sends one graph more; sends GO;
- * waits for an ANSWER, whose failure becomes ours. */
-HWNAS_CHECKED hwnas_status hwnas_runner_request(hwnas_runner *runner, const json_t *request,
-                                                const void *onnx, size_t length,
+/* The parts of hwnas_runner_measure(): sends MEASURE and the first of `n` graphs, `onnx`; sends one
+ * graph more; sends GO; waits for an ANSWER, whose failure becomes ours. Nothing is sent, and it is
+ * HWNAS_E_UNSUPPORTED, where one of the graphs has a larger batch than the runner takes. */
+HWNAS_CHECKED hwnas_status hwnas_runner_request(hwnas_runner *runner,
+                                                const hwnas_graph *const *graphs, int n,
+                                                const json_t *request, const void *onnx,
+                                                size_t length,
                                                 const hwnas_measure_options *options);
 HWNAS_CHECKED hwnas_status hwnas_runner_send_graph(hwnas_runner *runner, const void *onnx,
                                                    size_t length,

@@ -137,6 +137,15 @@ static hwnas_status check_batch(const hwnas_runner *r, const hwnas_graph *graph)
                       "ask for a smaller batch");
 }
 
+hwnas_status hwnas_runner_make_ready_for(hwnas_runner *r, const hwnas_graph *const *graphs, int n,
+                                         const hwnas_measure_options *options)
+{
+    TRY(hwnas_runner_make_ready(r, options));
+    for (int i = 0; i < n; i++)
+        TRY(check_batch(r, graphs[i]));
+    return HWNAS_OK;
+}
+
 /* `order`: NULL, or the one that was sent ahead. */
 static hwnas_status ask(json_t **out, hwnas_order **order, hwnas_runner *runner,
                         const hwnas_graph *graph, bool with_steps,
@@ -145,8 +154,7 @@ static hwnas_status ask(json_t **out, hwnas_order **order, hwnas_runner *runner,
     /* What earlier candidates left behind, in caches, must not count against this one. */
     if (options->memory_limit && runner->n_requests)
         hwnas_runner_end_child(runner, false);
-    TRY(hwnas_runner_make_ready(runner, options));
-    TRY(check_batch(runner, graph));
+    TRY(hwnas_runner_make_ready_for(runner, &graph, 1, options));
     if (!*order)
         TRY(hwnas_orders_add(order, runner, graph, with_steps, options));
     return hear(out, runner, *order, options);

@@ -58,6 +58,11 @@ void hwnas_runner_take_turn(hwnas_runner *r);
 
 /* The runner has said that it takes batches as large as that of the network; it is ready. */
 bool hwnas_runner_takes_batch(const hwnas_runner *r, const hwnas_graph *graph);
+/* Makes it ready for a request of `n` networks. HWNAS_E_UNSUPPORTED: one has a larger batch than
+ * the runner takes; nothing was sent. */
+HWNAS_CHECKED hwnas_status hwnas_runner_make_ready_for(hwnas_runner *r,
+                                                       const hwnas_graph *const *graphs, int n,
+                                                       const hwnas_measure_options *options);
 
 /* ---- runner_orders.c ---- */
 

@@ -14,7 +14,8 @@ static hwnas_status send(hwnas_runner *runner, const hwnas_graph *graph, double 
     TRY(hwnas_onnx_write(&onnx, &length, graph, HWNAS_ONNX_SEEDS));
     json_t *request = hwnas_wire_options(options);
     json_object_set_new(request, "verify", json_real(ref_seconds));
-    const hwnas_status status = hwnas_runner_request(runner, request, onnx, length, options);
+    const hwnas_status status =
+        hwnas_runner_request(runner, &graph, 1, request, onnx, length, options);
     json_decref(request);
     free(onnx);
     return status;

@@ -95,7 +95,7 @@ static hwnas_status make_ready(double *slowest, const hwnas_streams *s, const hw
     *slowest = 0;
     TRY_OUT(hwnas_onnx_write(&onnx, &length, graph, HWNAS_ONNX_SEEDS));
     for (int i = 0; i < s->n; i++)
-        TRY_OUT(hwnas_runner_request(s->runners[i], request, onnx, length, options));
+        TRY_OUT(hwnas_runner_request(s->runners[i], &graph, 1, request, onnx, length, options));
     for (int i = 0; i < s->n; i++) {
         TRY_OUT(hwnas_runner_receive(&answer, s->runners[i], options));
         *slowest = fmax(*slowest, json_number_value(json_object_get(answer, "ready")));

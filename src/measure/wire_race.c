@@ -73,7 +73,7 @@ static hwnas_status send_all(hwnas_runner *runner, const hwnas_graph *const *gra
         if (status != HWNAS_OK)
             break;
         status = i ? hwnas_runner_send_graph(runner, onnx, length, options)
-                   : hwnas_runner_request(runner, request, onnx, length, options);
+                   : hwnas_runner_request(runner, graphs, n, request, onnx, length, options);
         free(onnx);
     }
     json_decref(request);

@@ -19,8 +19,11 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "measure/far.h"
+#include "measure/race.h"
 #include "measure/runner.h"
 #include "measure/streamed.h"
+#include "measure/streams.h"
+#include "measure/verify.h"
 #include "measure/wire.h"
 #include "tests/unit/measure_fixture.h"
 
@@ -374,11 +377,12 @@ static void send_words(hwnas_frame_type type, const char *words, size_t length)
         _exit(1);
 }
 
-/* Opens as it should. */
-static void pretend(void)
+/* Opens as it should, and is asked for something. */
+static void pretend(int largest_batch)
 {
     char bytes[4096];
-    hwnas_hello hello = {.protocol = HWNAS_PROTOCOL, .info = {.name = "a pretender"}};
+    hwnas_hello hello = {
+        .protocol = HWNAS_PROTOCOL, .batch = largest_batch, .info = {.name = "a pretender"}};
     json_t *answer = json_pack("{s:s, s:s, s:s, s:o}", "status", hwnas_status_name(HWNAS_OK),
                                "message", "", "hint", "", "info", hwnas_wire_hello(&hello));
     char *text = json_dumps(answer, 0);
@@ -391,11 +395,18 @@ static void pretend(void)
     json_decref(answer);
 }
 
+enum { LARGEST_BATCH = 2 };
+
 /* This program as a runner with $HOSTILE. */
 static int be_hostile(const char *how)
 {
     static char line[1024], words[1 << 20];
-    pretend();
+    const bool is_small = !strcmp(how, "small");
+    pretend(is_small ? LARGEST_BATCH : 0);
+    if (is_small) {
+        fputs("it was sent\n", stderr);
+        return 3;
+    }
     memset(line, 'x', sizeof line);
     line[sizeof line - 1] = '\n';
     for (int i = 0; !strcmp(how, "heartbeats"); i++)
@@ -466,6 +477,61 @@ static void test_hostile_runners(void **state)
     assert_works();
 }
 
+/* A ReLU of so many values. */
+static hwnas_graph *make_relu(int64_t batch, int64_t n)
+{
+    const int64_t dims[] = {batch, n};
+    int input, output;
+    hwnas_graph *graph = hwnas_graph_new("relu", 1);
+    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 2, dims),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
+                                          &input, true),
+                     HWNAS_OK);
+    hwnas_graph_add_output(graph, output);
+    return graph;
+}
+
+static void assert_too_large(hwnas_status status, const char *request)
+{
+    if (status != HWNAS_E_UNSUPPORTED ||
+        !strstr(hwnas_last_error()->message, "takes batches of at most 2, and this one is of 3"))
+        fail_msg("%s: status %s, %s", request, hwnas_status_name(status),
+                 hwnas_last_error()->message);
+}
+
+/* Whatever is asked for. */
+static void test_larger_batches_are_not_sent(void **state)
+{
+    (void)state;
+    hwnas_graph *fits = make_relu(LARGEST_BATCH, 4), *large = make_relu(LARGEST_BATCH + 1, 4);
+    const hwnas_graph *const both[] = {fits, large};
+    hwnas_measurement m;
+    hwnas_verified verified;
+    hwnas_race race;
+    hwnas_streams *streams;
+    double rate;
+    setenv("HWNAS_RUNNER", "/proc/self/exe", 1);
+    setenv("HOSTILE", "small", 1);
+    hwnas_runner_close(runner);
+    assert_int_equal(hwnas_runner_open(&runner, "null", 1), HWNAS_OK);
+    assert_too_large(hwnas_runner_measure(&m, runner, large, &quick), "measure");
+    assert_too_large(hwnas_runner_verify(&verified, runner, large, 1, &quick), "verify");
+    assert_too_large(hwnas_runner_race(&race, runner, both, NULL, 2, &quick), "race");
+    assert_int_equal(hwnas_streams_open(&streams, "null", 1, 1), HWNAS_OK);
+    assert_too_large(hwnas_streams_measure(&m, &rate, streams, large, &quick), "streams");
+    hwnas_streams_close(streams);
+    /* What it takes is sent. */
+    assert_int_equal(hwnas_runner_measure(&m, runner, fits, &quick), HWNAS_E_CRASHED);
+    unsetenv("HOSTILE");
+    unsetenv("HWNAS_RUNNER");
+    hwnas_runner_close(runner);
+    assert_int_equal(hwnas_runner_open(&runner, "null", 1), HWNAS_OK);
+    hwnas_graph_free(fits);
+    hwnas_graph_free(large);
+    assert_works();
+}
+
 /* ---- Sending ahead ---- */
 
 /* Another runner of this program, which takes what is sent ahead: as a program of others, it is
@@ -484,21 +550,6 @@ static hwnas_runner *open_far(void)
     return far;
 }
 
-/* A ReLU of so many values. */
-static hwnas_graph *make_relu(int64_t n)
-{
-    const int64_t dims[] = {1, n};
-    int input, output;
-    hwnas_graph *graph = hwnas_graph_new("relu", 1);
-    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 2, dims),
-                     HWNAS_OK);
-    assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
-                                          &input, true),
-                     HWNAS_OK);
-    hwnas_graph_add_output(graph, output);
-    return graph;
-}
-
 enum { N_AHEAD = 4 };
 
 /* Networks that need memory in proportion to their numbers, so that an answer says whose it is. */
@@ -507,7 +558,7 @@ static void open_ahead(hwnas_runner **far, hwnas_graph *graphs[N_AHEAD], size_t 
     hwnas_measurement m;
     *far = open_far();
     for (int i = 0; i < N_AHEAD; i++) {
-        graphs[i] = make_relu((int64_t)100000 << i);
+        graphs[i] = make_relu(1, (int64_t)100000 << i);
         assert_int_equal(hwnas_runner_measure(&m, *far, graphs[i], &quick), HWNAS_OK);
         bytes[i] = m.memory_bytes;
         assert_true(i == 0 || bytes[i] > bytes[i - 1]);
@@ -723,6 +774,7 @@ int main(int argc, char **argv)
         WITH_RUNNER(test_heartbeat_outlasts_the_timeout),
         WITH_RUNNER(test_wrong_programs),
         WITH_RUNNER(test_hostile_runners),
+        WITH_RUNNER(test_larger_batches_are_not_sent),
         cmocka_unit_test(test_ahead_answers_belong_to_their_networks),
         cmocka_unit_test(test_ahead_is_counted),
         cmocka_unit_test(test_ahead_answers_are_kept),
