@@ -9,6 +9,7 @@
 #include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/file.h"
+#include "report/layer_table.h"
 #include "report/page.h"
 #include "report/png.h"
 #include "report/profile_text.h"
@@ -29,6 +30,7 @@ static void recorded_csv(hwnas_str *out, const void *found)
 static void recorded_markdown(hwnas_str *out, const void *found)
 {
     hwnas_profile_markdown(out, ((const hwnas_recorded *)found)->profile);
+    hwnas_layers_markdown(out, ((const hwnas_recorded *)found)->profile);
 }
 
 static hwnas_status recorded_svg(hwnas_str *out, const void *found, const char *picture)

@@ -38,6 +38,9 @@ double hwnas_roofline_bandwidth(const hwnas_roofline *roofline, double bytes);
 const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline);
 
 json_t *hwnas_roofline_json(const hwnas_roofline *roofline); /* a new reference; docs/json.md */
+/* Of that what it says of computing and of memory, its last bandwidth, and whether it was
+ * disturbed; what is missing is NaN. */
+void hwnas_roofline_of_json(hwnas_roofline *out, const json_t *json);
 
 /* Measures, which takes seconds; or, unless `refresh`, looks up what was measured earlier on such a
  * processor with such a library, from $XDG_CACHE_HOME/hwnas. The runner is one of `device`; of

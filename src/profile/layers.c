@@ -303,3 +303,66 @@ json_t *hwnas_layers_json(const hwnas_layers *layers)
                      layers->has_roofline ? hwnas_roofline_json(&layers->roofline) : json_null(),
                      "list", list);
 }
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *text_of(hwnas_arena *arena, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? hwnas_arena_string(arena, text, strlen(text)) : "";
+}
+
+static hwnas_bound bound_of(const json_t *layer)
+{
+    const char *name = json_string_value(json_object_get(layer, "bound"));
+    for (hwnas_bound bound = HWNAS_BOUND_COMPUTE; name && bound <= HWNAS_BOUND_MEMORY; bound++)
+        if (!strcmp(name, hwnas_bound_name(bound)))
+            return bound;
+    return HWNAS_BOUND_NONE;
+}
+
+static hwnas_layer layer_of(hwnas_arena *arena, const json_t *json)
+{
+    const double macs = number_of(json, "macs");
+    return (hwnas_layer){.name = text_of(arena, json, "name"),
+                         .ops = text_of(arena, json, "operators"),
+                         .how = text_of(arena, json, "how"),
+                         .position = (size_t)json_integer_value(json_object_get(json, "position")),
+                         .time = {.p50 = number_of(json, "p50_seconds"),
+                                  .low = number_of(json, "p50_low_seconds"),
+                                  .high = number_of(json, "p50_high_seconds")},
+                         .macs = macs > 0 && macs < 9e18 ? (int64_t)macs : 0,
+                         .bytes = number_of(json, "bytes"),
+                         .weight_bytes = number_of(json, "weight_bytes"),
+                         .least_seconds = number_of(json, "least_seconds"),
+                         .bound = bound_of(json)};
+}
+
+hwnas_layers *hwnas_layers_of_json(hwnas_arena *arena, const json_t *json)
+{
+    const json_t *list = json_object_get(json, "list"),
+                 *roofline = json_object_get(json, "roofline");
+    hwnas_layers *out = hwnas_arena_alloc(arena, sizeof *out);
+    *out = (hwnas_layers){.n = json_array_size(list),
+                          .n_samples = (size_t)json_integer_value(json_object_get(json, "samples")),
+                          .layers =
+                              hwnas_arena_alloc(arena, json_array_size(list) * sizeof *out->layers),
+                          .whole = {.p50 = number_of(json, "whole_seconds"),
+                                    .low = number_of(json, "whole_low_seconds"),
+                                    .high = number_of(json, "whole_high_seconds")},
+                          .ratio = {.p50 = number_of(json, "ratio"),
+                                    .low = number_of(json, "ratio_low"),
+                                    .high = number_of(json, "ratio_high")},
+                          .has_roofline = json_is_object(roofline)};
+    for (size_t i = 0; i < out->n; i++) {
+        out->layers[i] = layer_of(arena, json_array_get(list, i));
+        out->sum += out->layers[i].time.p50;
+    }
+    if (out->has_roofline)
+        hwnas_roofline_of_json(&out->roofline, roofline);
+    return out;
+}

@@ -52,5 +52,8 @@ hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
                                hwnas_precision precision, const hwnas_step_times *times,
                                const hwnas_roofline *roofline);
 json_t *hwnas_layers_json(const hwnas_layers *layers); /* a new reference; docs/json.md */
+/* The same back, without the nodes and of the roofline the computing and the memory; what is
+ * missing is NaN, 0 or "". Everything is in the arena. */
+hwnas_layers *hwnas_layers_of_json(hwnas_arena *arena, const json_t *json);
 
 #endif

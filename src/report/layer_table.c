@@ -101,12 +101,15 @@ static void add_heading(hwnas_str *out, const hwnas_profile_row *row)
 
 static void add_sum(hwnas_str *out, const hwnas_layers *layers)
 {
-    hwnas_str_addf(out,
-                   "sum of the %zu parts %.4g ms, the whole %.4g ms [%.4g, %.4g]: %.3f; side by "
-                   "side %.3f [%.3f, %.3f]",
-                   layers->n, 1e3 * layers->sum, 1e3 * layers->whole.p50, 1e3 * layers->whole.low,
-                   1e3 * layers->whole.high, layers->sum / layers->whole.p50, layers->ratio.p50,
-                   layers->ratio.low, layers->ratio.high);
+    const hwnas_timing *whole = &layers->whole, *beside = &layers->ratio;
+    hwnas_str_addf(out, "sum of the %zu parts %.4g ms, the whole %.4g ms", layers->n,
+                   1e3 * layers->sum, 1e3 * whole->p50);
+    if (!isnan(whole->low)) /* a profile that others wrote may lack it */
+        hwnas_str_addf(out, " [%.4g, %.4g]", 1e3 * whole->low, 1e3 * whole->high);
+    hwnas_str_addf(out, ": %.3f", layers->sum / whole->p50);
+    if (!isnan(beside->p50))
+        hwnas_str_addf(out, "; side by side %.3f [%.3f, %.3f]", beside->p50, beside->low,
+                       beside->high);
 }
 
 static void add_text(hwnas_str *out, const hwnas_layers *layers)
@@ -188,6 +191,8 @@ static void add_layer(hwnas_str *out, const hwnas_profile_row *row, const hwnas_
     hwnas_csv_text(out, row->model);
     hwnas_str_add(out, ",");
     hwnas_csv_text(out, row->device);
+    hwnas_str_add(out, ",");
+    hwnas_csv_text(out, row->shape ? row->shape : "");
     hwnas_str_addf(out, ",%d,%d,%s,%zu,", row->batch, row->threads, hwnas_profile_row_dtype(row),
                    layer->position);
     hwnas_csv_text(out, layer->name);
@@ -200,7 +205,7 @@ static void add_layer(hwnas_str *out, const hwnas_profile_row *row, const hwnas_
 
 void hwnas_layers_csv(hwnas_str *out, const hwnas_profile *profile)
 {
-    hwnas_str_add(out, "model,device,batch,threads,dtype,position,layer,operators,how,p50_s,"
+    hwnas_str_add(out, "model,device,shape,batch,threads,dtype,position,layer,operators,how,p50_s,"
                        "p50_low_s,p50_high_s,share,macs_count,bytes,weight_bytes,flops_per_s,"
                        "bytes_per_s,flop_per_byte,least_s,roofline_share,bound\n");
     for (const hwnas_profile_row *row = profile->rows; row < profile->rows + profile->n_rows; row++)

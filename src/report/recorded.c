@@ -131,7 +131,10 @@ static hwnas_status take_rows(hwnas_recorded *r)
     TRY(strcmp(format, PROFILE) ? take_comparison(r) : take_profile(r));
     json_array_foreach(r->rows, i, row)
     {
-        TRY(check_layers(json_object_get(row, "layers"), r->path, i));
+        json_t *layers = json_object_get(row, "layers");
+        TRY(check_layers(layers, r->path, i));
+        if (layers)
+            r->profile->rows[i].layers = hwnas_layers_of_json(r->profile->arena, layers);
     }
     return HWNAS_OK;
 }

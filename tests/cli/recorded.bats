@@ -237,6 +237,26 @@ for part, model in zip(parts, ("mnist_mlp", "mnist_cnn")):
 END
     ends 0 profile mnist_mlp --device null --layers --seconds 0.02 --markdown
     says out "this device does not tell its steps"
+    # A recorded one has the same.
+    ends 0 profile mnist_mlp mnist_cnn --layers --seconds 0.05 --save both.json --markdown
+    [ "$(grep -c '^## ' out)" = 2 ]
+    mv out printed
+    ends 0 report both.json --markdown
+    diff printed both.md
+    # A file of others has what must be there.
+    /usr/bin/python3 - both.json <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+for row in d["rows"]:
+    layers = row["layers"]
+    row["layers"] = {"whole_seconds": layers["whole_seconds"], "list": [
+        {k: l[k] for k in ("name", "operators", "how", "p50_seconds", "macs", "bytes")} for l in layers["list"]]}
+json.dump(d, open("few.json", "w"))
+END
+    ends 0 report few.json --markdown
+    [ "$(grep -c '^## ' few.md)" = 2 ]
+    not grep -w nan few.md
+    diff <(grep -cE '^\| ' printed) <(grep -cE '^\| ' few.md)
 }
 
 @test "profile and compare --markdown: the rows that --csv and --json have, and no name is markup" {

@@ -221,6 +221,18 @@ END
     refuses 1 "*reads '*', which has no values*" profile cached.onnx --device null --shape sequence_length=0,past_sequence_length=1
 }
 
+@test "layers of several shapes are told apart in CSV" {
+    make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
+    "$HWNAS" profile two.onnx --shape 'ids=1x{32,64}x8' --device cpu --layers --seconds 0.02 --csv >layers.csv
+    /usr/bin/python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("layers.csv")))
+assert sorted({r["shape"] for r in rows}) == ["ids=1x32x8", "ids=1x64x8"], rows
+END
+    "$HWNAS" profile mnist_mlp --layers --seconds 0.02 --csv >layers.csv
+    /usr/bin/python3 -c 'import csv; assert {r["shape"] for r in csv.DictReader(open("layers.csv"))} == {""}'
+}
+
 @test "a file for an input that has no values in the shape is told to be left out" {
     cached cached.onnx
     /usr/bin/python3 - <<'END'
