@@ -108,6 +108,8 @@ bool hwnas_runner_can_race(const hwnas_runner *runner);
 /* Whether it measures with real-time priority, as it said when it was opened; false: it does not
  * tell, as it is not hwnas, or an older one. */
 bool hwnas_runner_tells_realtime(bool *out, const hwnas_runner *runner);
+/* Whether it is hwnas, of any version, as it said when it was opened. */
+bool hwnas_runner_is_hwnas(const hwnas_runner *runner);
 /* The status of an answer that is none; `what` the runner wrote, for who wrote the runner. */
 HWNAS_CHECKED hwnas_status hwnas_runner_protocol_error(const hwnas_runner *runner,
                                                        const char *what);

@@ -31,8 +31,14 @@ bool hwnas_runner_can_race(const hwnas_runner *runner)
 
 bool hwnas_runner_tells_realtime(bool *out, const hwnas_runner *runner)
 {
-    *out = runner->hello.abilities & 1 << HWNAS_CAN_REALTIME;
+    *out = runner->hello.abilities & 1 << HWNAS_CAN_REALTIME ||
+           !strcmp(runner->hello.priority, "realtime");
     return *out || !strcmp(runner->hello.priority, "normal");
+}
+
+bool hwnas_runner_is_hwnas(const hwnas_runner *runner)
+{
+    return *runner->hello.version;
 }
 
 /* Times of steps; none where the runner does not tell, or was not asked. */

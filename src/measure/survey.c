@@ -122,8 +122,10 @@ hwnas_status hwnas_device_survey_one(hwnas_device_survey *f, const char *spellin
         return HWNAS_OK;
     TRY(hwnas_runner_open(&runner, spelling, 0));
     const hwnas_status status = hwnas_runner_describe(&f->info, runner);
-    if (status == HWNAS_OK)
+    if (status == HWNAS_OK) {
         f->tells_realtime = hwnas_runner_tells_realtime(&f->is_realtime, runner);
+        f->is_hwnas = hwnas_runner_is_hwnas(runner);
+    }
     hwnas_runner_close(runner);
     TRY(status);
     return find_rooflines(f, refresh, options);

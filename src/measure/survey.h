@@ -22,6 +22,7 @@ typedef struct hwnas_device_survey {
     hwnas_device_info info;
     bool works;
     bool tells_realtime, is_realtime; /* a runner said whether it measures with that priority */
+    bool is_hwnas;                    /* ... and it is hwnas, not a program of others */
     size_t n_instances; /* 0: there is one, or they are not counted */
     hwnas_device_instance instances[HWNAS_SURVEY_INSTANCES];
     char trouble[1540]; /* why it, or its roofline, cannot be had, and what to try; or "" */

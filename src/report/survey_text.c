@@ -114,7 +114,10 @@ void hwnas_survey_add_priority(hwnas_rendering *out)
 
 void hwnas_survey_add_its_priority(hwnas_rendering *out, const hwnas_device_survey *survey)
 {
-    if (survey->tells_realtime)
+    if (survey->tells_realtime && survey->is_hwnas)
         add_priority(out, survey->is_realtime, "the kernel there refuses real-time priority",
                      "sudo setcap cap_sys_nice+ep HWNAS, there, for the program that answers");
+    else if (survey->tells_realtime)
+        add_priority(out, survey->is_realtime, "the runner says that it measures with that",
+                     "start the runner with it, as by 'chrt -f 50 COMMAND', and have it say so");
 }

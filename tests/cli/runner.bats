@@ -42,6 +42,24 @@ print(len(onnx.load(sys.argv[1]).graph.node))' "$1"
     is out "'takes batches of at most 2, and this one is of 3' in d['rows'][0]['message']"
 }
 
+@test "devices: the priority that a runner of others says it has, and no word of hwnas's own rights" {
+    local said
+    for said in realtime normal; do
+        sed "s/\"native\": /\"priority\": \"$said\", \"native\": /" "$RUNNERS/onnxruntime_runner.py" >"$said.py"
+        grep -q "\"priority\": \"$said\"" "$said.py"
+    done
+    ends 0 devices "runner:/usr/bin/python3 realtime.py" --json
+    is out "d['priority']['realtime'] is True"
+    ends 0 devices "runner:/usr/bin/python3 normal.py" --json
+    is out "d['priority']['realtime'] is False and 'chrt' in d['priority']['hint']"
+    is out "not any(word in str(d['priority']) for word in ('setcap', 'HWNAS', 'kernel'))"
+    ends 0 devices "runner:/usr/bin/python3 normal.py"
+    says out "priority normal: the runner says that it measures with that"
+    # Most say nothing of it.
+    ends 0 devices "$(python_runner)" --json
+    is out "'priority' not in d"
+}
+
 # starts LINE...: how often a search of 12 trials with these devices started runners.
 starts() {
     rm -f started s.db
