@@ -41,6 +41,8 @@ static double reserved_seconds(const hwnas_session *s)
 
 double hwnas_session_search_seconds(const hwnas_session *s)
 {
+    if (!(s->job->max_minutes > 0))
+        return INFINITY;
     /* The same for all workers, whether they measure or train. */
     const hwnas_tasks runs =
         hwnas_evaluator_tasks(s->setup.evaluator) & ~(1U << HWNAS_TASK_TRAINING);
@@ -55,8 +57,7 @@ double hwnas_session_seconds(const hwnas_session *s)
 
 double hwnas_session_seconds_left(const hwnas_session *s)
 {
-    return s->job->max_minutes > 0 ? hwnas_session_search_seconds(s) - hwnas_session_seconds(s)
-                                   : INFINITY;
+    return hwnas_session_search_seconds(s) - hwnas_session_seconds(s);
 }
 
 hwnas_status hwnas_session_recall_time(hwnas_session *s)

@@ -10,7 +10,7 @@ uint64_t hwnas_session_n_own(const hwnas_session *s);
 /* Of all sessions of the study. */
 double hwnas_session_seconds(const hwnas_session *s);
 /* Seconds for trials: what is left of the budget when near ties, the front's end and the last
- * trainings have had theirs. */
+ * trainings have had theirs. INFINITY: without an end. */
 double hwnas_session_search_seconds(const hwnas_session *s);
 /* INFINITY: without an end. */
 double hwnas_session_seconds_left(const hwnas_session *s);

@@ -7,10 +7,11 @@
 #include "store/store.h"
 
 /* In the transaction that finds the end: it holds as long as there are so many trials, and, unless
- * `seconds` is NaN, for whoever has no more time for them than that. */
+ * `seconds` is NaN, for whoever has no more time for them than that; so `seconds` are finite. */
 HWNAS_CHECKED hwnas_status hwnas_told_end_write(hwnas_store *store, const char *why,
                                                 uint64_t n_trials, double seconds);
-/* *why: half a sentence, yours to free(); NULL: nobody has told of an end that holds. */
+/* *why: half a sentence, yours to free(); NULL: nobody has told of an end that holds for whoever
+ * has so many `seconds` (INFINITY: without an end). */
 HWNAS_CHECKED hwnas_status hwnas_told_end_read(char **why, hwnas_store *store, uint64_t n_trials,
                                                double seconds);
 

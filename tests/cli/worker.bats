@@ -35,6 +35,19 @@ is_whole() {
     is out "d['finished'] == 210"
 }
 
+@test "workers go on with a study whose time was over once its job has no minutes" {
+    job "strategy: random" "budget: {trials: 20, minutes: 10}"
+    ends 0 search job.yaml --workers 1
+    sql job.db "UPDATE fact SET value = '601' WHERE key = 'wall_seconds'"
+    job "strategy: random" "budget: {trials: 40, minutes: 10}"
+    ends 0 search job.yaml --workers 1 --json
+    is out "d['ended'] == 'the time is over' and d['finished'] == 20"
+    job "strategy: random" "budget: {trials: 40}"
+    ends 0 search job.yaml --workers 1 --json
+    is out "d['ended'] == 'all trials were made' and d['finished'] == 40"
+    is_whole job.db 40
+}
+
 @test "a patience that is no number of seconds is refused" {
     job "budget: {trials: 3}"
     HWNAS_WORKER_PATIENCE=1h refuses 2 "'1h', not a whole number of seconds" search job.yaml --workers 1

@@ -109,6 +109,8 @@ static void an_end_is_told(void **state)
     assert_null(why);
     assert_int_equal(hwnas_told_end_read(&why, store, 6, third + 0.01), HWNAS_OK);
     assert_null(why);
+    assert_int_equal(hwnas_told_end_read(&why, store, 6, INFINITY), HWNAS_OK);
+    assert_null(why);
     const double no_more[] = {third, nextafter(third, INFINITY), nextafter(third, 0), third / 2};
     for (size_t i = 0; i < sizeof no_more / sizeof *no_more; i++) {
         assert_int_equal(hwnas_told_end_read(&why, store, 6, no_more[i]), HWNAS_OK);
