@@ -130,8 +130,8 @@ static void add_seconds(hwnas_str *out, const hwnas_plan *plan)
                                                             "a random one"};
     if (plan->part == 1U << HWNAS_TASK_TRAINING)
         return;
-    hwnas_str_addf(out, "%s about %.3g s%s", plan->part ? "its time    " : "a trial     ",
-                   plan->seconds_a_trial, plan->part ? " of a trial" : "");
+    hwnas_str_addf(out, "%s about %.3g s%s", plan->part ? "this part   " : "a trial     ",
+                   plan->seconds_a_trial, plan->part ? " a trial" : "");
     for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++)
         if (!isnan(plan->seconds[i]))
             hwnas_str_addf(out, "; %s %.3g s", titles[i], plan->seconds[i]);
@@ -150,10 +150,10 @@ static void add_time(hwnas_str *out, const hwnas_plan *plan)
     if (isnan(plan->trials))
         hwnas_str_add(out, "as many trials as it takes\n");
     else if (isnan(plan->minutes))
-        hwnas_str_addf(out, "about %.0f trials, and the time of the trainings\n", plan->trials);
-    else if (plan->part)
-        hwnas_str_addf(out, "about %.0f trials, which take this worker %s\n", plan->trials,
-                       time.text);
+        hwnas_str_addf(out, "%s %.0f trials, and the time of the trainings\n",
+                       plan->part ? "up to" : "about", plan->trials);
+    else if (plan->part) /* others may share them, and not all of them get as far as its part */
+        hwnas_str_addf(out, "up to %.0f trials; all by this worker: %s\n", plan->trials, time.text);
     else
         hwnas_str_addf(out, "about %.0f trials in %s%s\n", plan->trials, time.text,
                        plan->measures_again ? ", with near ties and confirmation at the end" : "");

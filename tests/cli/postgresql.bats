@@ -273,7 +273,7 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     kill -INT $left
     wait $left || true
     ends 0 search job.yaml --study "$STUDY-plan" --workers 1 --only left --dry-run # the other device is not opened
-    says out "does only    left; other workers do the rest of each trial*its time     about * s of a trial*which take this worker"
+    says out "does only    left; other workers do the rest of each trial*this part    about * s a trial*up to * trials; all by this worker: *"
     not grep -q -e '^a trial' -e 'near ties' out
     ends 0 search job.yaml --study "$STUDY-plan" --workers 1 --only left --dry-run --json
     is out "d['only'] == 'left' and d['trials'] == 2 and d['seconds_a_trial'] > 0"
@@ -292,11 +292,11 @@ ended() { wait "$1" || { cat err.*; return 1; }; }
     job "accuracy: command:./train" "device: 'null'" "objectives: [accuracy, latency.p50]" "constraints: latency.p50 <= 1 ms" \
         "strategy: random" "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 16}"
     ends 0 search job.yaml --study "$STUDY-plan" --workers 1 --only measure --dry-run
-    says out "does only    *; other workers*its time     about * s of a trial*which take this worker"
+    says out "does only    *; other workers*this part    about * s a trial*up to * trials; all by this worker: *"
     not grep -q '^trainings' out
     HWNAS_RUNNER=/nowhere ends 0 search job.yaml --study "$STUDY-plan" --workers 1 --only train --dry-run
     says out "does only    train; *trainings    up to 16 more"
-    not grep -q '^its time' out
+    not grep -q '^this part' out
     WHO=alone undisturbed ends 0 search job.yaml --study "$STUDY-alone" --workers 1
     rm calls train.* *.csv 2>/dev/null || true
     outcomes "$STUDY-alone" >want
