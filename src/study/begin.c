@@ -321,6 +321,9 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         return make_ready(s);
     }
     TRY(hwnas_facts_check(s->store, s->job, s->setup.wide));
+    if (!s->told_version)
+        TRY(hwnas_facts_note_version(s->store, s->job->study));
+    s->told_version = true;
     TRY(hwnas_store_get(&seconds, s->store, "wall_seconds"));
     s->earlier_seconds = seconds ? atof(seconds) : 0;
     if (s->is_shared) /* these seconds go on while devices are opened, and are counted once */

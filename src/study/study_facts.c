@@ -175,8 +175,7 @@ static hwnas_status compare(const json_t *mine, const json_t *theirs, const json
     return HWNAS_OK;
 }
 
-/* What a strategy proposes may change from version to version. */
-static hwnas_status note_version(hwnas_store *store, const char *study)
+hwnas_status hwnas_facts_note_version(hwnas_store *store, const char *study)
 {
     char *theirs = NULL;
     TRY(hwnas_store_get(&theirs, store, "version"));
@@ -205,7 +204,6 @@ hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const h
     }
     TRY_OUT(check_space(their_space, space, &place));
     TRY_OUT(compare(mine, theirs, my_words, their_words, &place));
-    TRY_OUT(note_version(store, job->study));
     if (!json_equal(my_words, their_words))
         TRY_OUT(hwnas_facts_set_json(store, "job", my_words));
     status = hwnas_job_keep(store, job); /* its budget may be another */

@@ -14,9 +14,12 @@ char *hwnas_space_fingerprint(const hwnas_space *space);
 HWNAS_CHECKED hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job,
                                              const hwnas_space *space);
 /* HWNAS_E_INPUT when the study is of another search; says what differs. Where only files have
- * moved, the study learns their new places. Notes that another version of hwnas began it. */
+ * moved, the study learns their new places. */
 HWNAS_CHECKED hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job,
                                              const hwnas_space *space);
+/* Notes that another version of hwnas began it: what a strategy proposes may change from version to
+ * version. */
+HWNAS_CHECKED hwnas_status hwnas_facts_note_version(hwnas_store *store, const char *study);
 /* HWNAS_E_INPUT when what a device says of itself is not what it said when the study's trials were
  * measured: two machines' latencies are not to be compared. */
 HWNAS_CHECKED hwnas_status hwnas_facts_check_devices(hwnas_store *store, const hwnas_job *job,

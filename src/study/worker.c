@@ -59,7 +59,7 @@ typedef struct worker {
     char *waits_for;    /* the same, for progress; NULL: nothing */
     hwnas_patience patience;
     char *end;           /* why there is no other trial; NULL: there may be */
-    bool was_open;       /* the study, once */
+    bool was_open, told_version; /* in a session before */
     int n_failures;      /* of the connection, on end */
 } worker;
 
@@ -424,6 +424,7 @@ static hwnas_status open_session(worker *w)
 {
     hwnas_session_init(&w->s, w->job, &w->options); /* the one before is closed */
     w->s.is_shared = true;
+    w->s.told_version = w->told_version;
     TRY(hwnas_store_exists(&w->options.resume, w->job->study));
     TRY(hwnas_session_open(&w->s, NULL));
     divide_tasks(w);
@@ -437,6 +438,7 @@ static void close_session(worker *w)
 {
     hwnas_leases_close(w->leases);
     w->leases = NULL;
+    w->told_version = w->s.told_version;
     hwnas_session_close(&w->s);
 }
 

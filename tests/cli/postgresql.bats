@@ -455,6 +455,28 @@ left_and_right() {
     is_whole "case-$BATS_TEST_NUMBER" $n
 }
 
+@test "a worker that comes back notes once that another version began the study" {
+    local mine backends
+    printf '%s\n' '#!/bin/sh' 'echo >>calls' 'until [ -e go ]; do sleep 0.05; done' 'echo 70' >train
+    chmod +x train
+    job "accuracy: command:./train" "strategy: random" "budget: {trials: 3}"
+    touch go
+    ends 0 search job.yaml --study "$STUDY" --workers 1 --trials 1
+    rm go calls
+    sql "UPDATE \"case-$BATS_TEST_NUMBER\".fact SET value = '0.0.7' WHERE key = 'version'"
+    "$HWNAS" search job.yaml --study "$STUDY" --workers 1 -v >out 2>err 3>&- &
+    mine=$!
+    until [ -s calls ]; do kill -0 $mine; sleep 0.1; done
+    backends=$(sql "SELECT string_agg(pid::text, ',') FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
+    sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid IN ($backends)"
+    becomes 0 "SELECT count(*) FROM pg_stat_activity WHERE pid IN ($backends)" $mine
+    touch go
+    wait $mine
+    says err "trying again"
+    [ "$(grep -c 'was begun by hwnas 0.0.7' err)" = 1 ]
+    is_whole "case-$BATS_TEST_NUMBER" 3
+}
+
 @test "studies are listed, copied between the stores, and made small" {
     job "budget: {trials: 40}"
     ends 0 search job.yaml --study "$STUDY"
