@@ -126,7 +126,7 @@ json_t *hwnas_indicators_json(const hwnas_summary *s, const hwnas_summary_front 
 
 typedef struct failure {
     const char *status, *message;
-    bool is_partial; /* its result is wrong on some devices alone; else it failed as a whole */
+    bool is_partial; /* its result is wrong only on some devices; else it failed as a whole */
 } failure;
 
 static bool find_failure(failure *out, const hwnas_summary *s, const hwnas_trial *trial)
@@ -208,5 +208,5 @@ void hwnas_failures_text(hwnas_str *out, const hwnas_summary *s)
     }
     add_reasons(out, n);
     if (n_partial)
-        hwnas_str_addf(out, ", %zu with a wrong result on some devices alone", n_partial);
+        hwnas_str_addf(out, ", %zu with a wrong result only on some devices", n_partial);
 }

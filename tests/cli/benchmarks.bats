@@ -14,7 +14,7 @@ wrong() {
 @test "a benchmark that has nothing to do says why" {
     wrong "argument --only: 'nope' is no problem: odd, even, or some of 0 to 39" problems --only nope
     wrong "argument --only: '7' is no problem: *some of 0 to 3 " problems --quick --only 2,7
-    wrong "*--others*: 1 at least" problems --others 0
-    wrong "argument --seeds: 2 at least" regret --seeds 1
-    wrong "argument --jobs: 1 at least" regret --jobs 0
+    wrong "*--others*: at least 1" problems --others 0
+    wrong "argument --seeds: at least 2" regret --seeds 1
+    wrong "argument --jobs: at least 1" regret --jobs 0
 }

@@ -89,7 +89,7 @@ digest() {
     is out "d['failed'] == 0 and d['verified']['wrong'] == 1 and d['verified']['missing'] == []"
     is out "d['failed_by'] == {'wrong_result': 1} and len(d['failures']) == 1"
     ends 0 study show s.db
-    says out "feasible, 0 failed, 1 with a wrong result on some devices alone, in "
+    says out "feasible, 0 failed, 1 with a wrong result only on some devices, in "
     says out "expected    of the front on a on average accuracy * points less"
     says out "expected    of the front on b on average accuracy * points less"
     says out "; 1 wrong result, failed: trial $trial on a"
@@ -118,7 +118,7 @@ END
     is out "[(f['trial'], f['devices'], f['device'], f['message']) for f in d['failures']] == [($trial, ['b', 'c'], 'b', 'wrong on b')]"
     is out "all(t['trial'] != $trial for n in 'bc' for t in d['fronts'][n]['front'])"
     ends 0 study show s.db
-    says out "1 with a wrong result on some devices alone"
+    says out "1 with a wrong result only on some devices"
     says out "1 wrong result, failed: trial $trial on b, c"
 }
 
