@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,9 @@ static void anything_else(void **state)
         hwnas_patience patience = {.seconds = 7};
         setenv(variable, wrong[i], 1);
         assert_int_equal(hwnas_patience_read(&patience), HWNAS_E_INPUT);
-        assert_non_null(strstr(hwnas_last_error()->message, wrong[i]));
+        char quoted[40];
+        snprintf(quoted, sizeof quoted, "'%s'", wrong[i]); /* the bounds have digits as well */
+        assert_non_null(strstr(hwnas_last_error()->message, quoted));
         assert_true(patience.seconds == 7);
     }
 }
