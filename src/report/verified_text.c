@@ -8,7 +8,7 @@
 
 enum { MAX_REFERENCES = 8 };
 
-/* The front's networks, on all devices of theirs. */
+/* The networks of the fronts, each once, on all devices of theirs. */
 typedef struct tally {
     size_t n, n_right, n_wrong; /* networks; wrong ones have left the front */
     double largest;
@@ -41,16 +41,25 @@ static const char *skipped(const hwnas_summary *s, int device)
                         hwnas_job_row_name(&s->job.goals.devices, device).text));
 }
 
-/* One network of the front; false: a result is not known. */
-static bool add_network(tally *t, const hwnas_summary *s, const hwnas_trial *trial, int front)
+static bool is_on(const hwnas_summary *s, int front, size_t trial)
 {
+    for (size_t i = 0; i < s->fronts[front].n; i++)
+        if (s->fronts[front].trials[i] == trial)
+            return true;
+    return false;
+}
+
+/* One network of the fronts; false: a result is not known. */
+static bool add_network(tally *t, const hwnas_summary *s, size_t index)
+{
+    const hwnas_trial *trial = &s->trials[index];
     char key[24];
     size_t n_known = 0;
     bool is_whole = true;
     snprintf(key, sizeof key, "%llu", (unsigned long long)trial->number);
     const json_t *results = json_object_get(json_object_get(s->verified, "trials"), key);
     for (int d = 0; d < s->job.goals.devices.n; d++) {
-        if ((s->job.goals.is_front_per_device && d != front) || skipped(s, d))
+        if ((s->job.goals.is_front_per_device && !is_on(s, d, index)) || skipped(s, d))
             continue;
         const json_t *result =
             json_object_get(results, hwnas_job_row_name(&s->job.goals.devices, d).text);
@@ -70,13 +79,24 @@ static bool add_network(tally *t, const hwnas_summary *s, const hwnas_trial *tri
     return is_whole && n_known;
 }
 
+static bool is_on_one_before(const hwnas_summary *s, int front, size_t trial)
+{
+    for (int f = 0; f < front; f++)
+        if (is_on(s, f, trial))
+            return true;
+    return false;
+}
+
 static tally count(const hwnas_summary *s)
 {
     tally t = {.missing = json_array()};
     for (int f = 0; f < s->n_fronts; f++)
         for (size_t i = 0; i < s->fronts[f].n; i++) {
+            const size_t trial = s->fronts[f].trials[i];
+            if (is_on_one_before(s, f, trial))
+                continue;
             t.n++;
-            t.n_right += add_network(&t, s, &s->trials[s->fronts[f].trials[i]], f);
+            t.n_right += add_network(&t, s, trial);
         }
     for (size_t i = 0; i < s->n_trials; i++)
         if (hwnas_verified_is_wrong(s->verified, s->trials[i].number)) {

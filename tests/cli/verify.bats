@@ -79,6 +79,18 @@ digest() {
     local trial n
     trial=$(json right.json "d['fronts']['a']['winner']['trial']")
     is right.json "any(t['trial'] == $trial for t in d['fronts']['b']['front'])"
+    # On both fronts, and counted once.
+    is right.json "d['verified']['networks'] == d['verified']['right'] == len({t['trial'] for f in d['fronts'].values() for t in f['front']})"
+    /usr/bin/python3 - "$trial" <<'END'
+import json, sqlite3, sys
+db = sqlite3.connect("right.db")
+verified = json.loads(db.execute("SELECT value FROM fact WHERE key = 'verified'").fetchone()[0])
+del verified["trials"][sys.argv[1]]
+db.execute("UPDATE fact SET value = ? WHERE key = 'verified'", (json.dumps(verified),))
+db.commit()
+END
+    ends 0 study show right.db --json
+    is out "d['verified']['missing'] == [$trial] and d['verified']['right'] == d['verified']['networks'] - 1"
     n=$(json right.json "2 * d['finished'] + 1")
     export STILL_WRONG
     STILL_WRONG=$(sed -n "${n}p" log)
