@@ -210,6 +210,7 @@ void hwnas_cores_lend(hwnas_cores *cores)
 
 bool hwnas_cores_reclaim(hwnas_cores *cores)
 {
+    hwnas_cores_lend(cores);
     return lock_each(cores->locks, &cores->n_locks, "core", cores->numbers, cores->n);
 }
 

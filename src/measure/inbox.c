@@ -259,17 +259,17 @@ static bool is_among(const int *numbers, int n, int number)
     return false;
 }
 
-void hwnas_inbox_help(hwnas_inbox *inbox, hwnas_device *device, const int *cores, int n,
+int hwnas_inbox_help(hwnas_inbox *inbox, hwnas_device *device, const int *cores, int n,
                       const int *taken, int n_taken)
 {
     if (inbox->has_thread)
-        return;
+        return inbox->n_cores;
     inbox->n_cores = 0;
     for (int i = 0; i < n && i < HWNAS_MAX_CORES; i++)
         if (cores[i] >= 0 && cores[i] < CPU_SETSIZE && !is_among(taken, n_taken, cores[i]))
             inbox->cores[inbox->n_cores++] = cores[i];
     if (!inbox->n_cores)
-        return;
+        return 0;
     inbox->device = device;
     inbox->is_up = inbox->is_over = inbox->is_open = false;
     inbox->wake = eventfd(0, EFD_CLOEXEC);
@@ -278,6 +278,7 @@ void hwnas_inbox_help(hwnas_inbox *inbox, hwnas_device *device, const int *cores
     while (inbox->has_thread && !inbox->is_up)
         pthread_cond_wait(&inbox->change, &inbox->lock);
     pthread_mutex_unlock(&inbox->lock);
+    return inbox->has_thread ? inbox->n_cores : 0;
 }
 
 void hwnas_inbox_rest(hwnas_inbox *inbox)

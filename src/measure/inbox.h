@@ -23,8 +23,8 @@ HWNAS_CHECKED hwnas_status hwnas_inbox_read(hwnas_inbox *inbox, void *out, size_
 /* Starts the thread, on these cores but those that are `taken`; where none is left, or there may be
  * no thread, nothing is prepared. Of the others it leaves those alone that somebody holds or
  * measures on (cores.h), as they come and go, from one plan to the next; while that is all of them
- * nothing is prepared either. */
-void hwnas_inbox_help(hwnas_inbox *inbox, hwnas_device *device, const int *cores, int n,
+ * nothing is prepared either. Returns on how many cores the thread is; 0: there is none. */
+int hwnas_inbox_help(hwnas_inbox *inbox, hwnas_device *device, const int *cores, int n,
                       const int *taken, int n_taken);
 /* Ends it, before the device is closed; waits until it is out of the device. */
 void hwnas_inbox_rest(hwnas_inbox *inbox);

@@ -65,14 +65,14 @@ static hwnas_status rename_failure(hwnas_status as)
     return hwnas_fail(as, NULL, "%s", message);
 }
 
-/* It failed while the runner did something for the next network, too, or may have been doing
- * something for it ahead of its turn: it was either. So the first is measured again by itself, in
- * another runner, and what is its fault will be seen. What a device does not support is no harm
- * that was done. */
+/* The runner may have died of what it did for another network: it prepares the next one while it
+ * measures, and may still be at that when the next one's turn comes. So the network that it was
+ * asked for is measured again by itself, in another runner; a fault of its own shows there. What a
+ * device does not support is no harm that was done. */
 static bool is_in_doubt(hwnas_runner *r, const hwnas_order *order, hwnas_status status)
 {
     if (status == HWNAS_OK || status == HWNAS_E_UNSUPPORTED || status == HWNAS_E_INTERRUPTED ||
-        r->is_alone || !r->prepares ||
+        r->is_alone || !r->prepares || (order && hwnas_order_is_answered(order)) ||
         !(hwnas_orders_are_ahead(r) || (order && hwnas_order_was_ahead(order))))
         return false;
     return r->is_alone = r->is_in_doubt = true;

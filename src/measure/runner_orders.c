@@ -110,8 +110,10 @@ void hwnas_orders_remove(hwnas_runner *r, const hwnas_order *order)
 
 void hwnas_orders_rewind(hwnas_runner *r)
 {
-    for (hwnas_order *order = r->orders; order; order = order->next)
+    for (hwnas_order *order = r->orders; order; order = order->next) {
         order->n_sent = 0;
+        order->was_ahead = false;
+    }
 }
 
 void hwnas_orders_drop(hwnas_runner *r)

@@ -379,8 +379,9 @@ static void get_help(const session *s, const char *spelling, const json_t *reque
     const int n_all = read_cores(all, json_object_get(request, "allowed"));
     if (!s->device->ops->prepare || !hwnas_device_is_quick(spelling))
         return;
-    hwnas_inbox_help(s->inbox, s->device, all, n_all, ours, n_ours);
-    if (n_all == n_ours + 1) /* the helper's only core is not taken from it */
+    /* The helper's only core is not taken from it: where a GPU computes, plans in time are worth
+     * more than the quieter core. */
+    if (hwnas_inbox_help(s->inbox, s->device, all, n_all, ours, n_ours) == 1)
         hwnas_place_allow(NULL, 0, hwnas_place_threads());
 }
 

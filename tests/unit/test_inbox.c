@@ -190,7 +190,11 @@ static fixture begin_on(const int *cores, int n, int taken)
     seen.works = NULL;
     f.inbox = hwnas_inbox_new(f.pipe[0]);
     f.to = f.pipe[1];
-    hwnas_inbox_help(f.inbox, &device, cores, n, &taken, 1);
+    const int n_helped = hwnas_inbox_help(f.inbox, &device, cores, n, &taken, 1);
+    int n_free = 0;
+    for (int i = 0; i < n; i++)
+        n_free += cores[i] != taken;
+    assert_int_equal(n_helped, n_free);
     return f;
 }
 
