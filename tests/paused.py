@@ -3,8 +3,8 @@
 
 While the command runs, one process below it after the other is stopped for a moment: of the `shells`
 and Pythons that are the tests themselves, which then see hwnas as a machine of many times its speed
-would run it; or of the `programs`, which are then slow. A test must pass either way. Prints the seed,
-and ends as the command does."""
+would run it; or of the `programs`, which are then slow. A test must pass either way. What a test stops
+itself has HWNAS_NOT_PAUSED in its environment. Prints the seed, and ends as the command does."""
 import os
 import random
 import signal
@@ -34,33 +34,49 @@ def processes():
     return found
 
 
-def is_of_a_test(pid, found):
-    """Bats runs each test in a process of its own."""
-    while pid in found:
-        if "bats-exec-test" in found[pid][3]:
-            return True
+def above(pid, root, found):
+    """The processes from this one up to the root; none if it is not below that."""
+    chain = []
+    while pid in found and pid != root:
+        chain.append(found[pid])
         pid = found[pid][0]
-    return False
+    return chain if pid == root else []
 
 
 def is_program(name):
     return "hwnas" in name or name in ("mortal", "still_runner")
 
 
-def is_below(pid, root, found):
-    while pid in found and pid != root:
-        pid = found[pid][0]
-    return pid == root
+def stops_by_itself(pid):
+    try:
+        with open(f"/proc/{pid}/environ", errors="replace") as environment:
+            return "HWNAS_NOT_PAUSED=" in environment.read()
+    except OSError:
+        return True
 
 
 def candidates(root, mode):
     found = processes()
     for pid, (_, name, state, _) in found.items():
-        # One that is stopped already is so because its test wants it.
-        if state in "TtZX" or not is_below(pid, root, found) or not is_of_a_test(pid, found):
+        chain = above(pid, root, found)
+        # Bats runs each test in a process of its own; shells below hwnas are what it runs.
+        if state in "TtZX" or not any("bats-exec-test" in command for *_, command in chain):
             continue
-        if is_program(name) if mode == "programs" else name in ("bash", "sh", "dash", "python3"):
-            yield pid
+        if is_program(name) if mode == "programs" else (
+                name in ("bash", "sh", "dash", "python3") and not any(is_program(up[1]) for up in chain)):
+            if not stops_by_itself(pid):
+                yield pid
+
+
+def pause(pid, seconds):
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    except ProcessLookupError:
+        pass
 
 
 def main():
@@ -68,17 +84,12 @@ def main():
     assert mode in ("shells", "programs") and command, __doc__
     print(f"paused.py: {mode}, seed {seed}", flush=True)
     chance = random.Random(seed)
-    tests = subprocess.Popen(command)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    tests = subprocess.Popen(command, close_fds=False)  # make hands its jobs on by files
     while tests.poll() is None:
         pids = sorted(candidates(tests.pid, mode))
         if pids:
-            pid = chance.choice(pids)
-            try:
-                os.kill(pid, signal.SIGSTOP)
-                time.sleep(chance.choice(PAUSES))
-                os.kill(pid, signal.SIGCONT)
-            except ProcessLookupError:
-                pass
+            pause(chance.choice(pids), chance.choice(PAUSES))
         time.sleep(chance.choice(GAPS))
     return tests.returncode
 

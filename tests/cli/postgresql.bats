@@ -439,7 +439,7 @@ left_and_right() {
 @test "a worker needs nothing but the address, and one that is cut off and comes back does no harm" {
     local n=1500 code=0
     job "strategy: nsga2" "budget: {trials: $n}"
-    "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >first 2>&1 3>&- &
+    HWNAS_NOT_PAUSED=yes "$HWNAS" search job.yaml --study "$STUDY" --workers 1 >first 2>&1 3>&- &
     local first=$!
     becomes t "SELECT count(*) > 100 FROM \"case-$BATS_TEST_NUMBER\".trial"
     kill -STOP $first # as a partition: its connection is there, and nothing comes of it

@@ -77,7 +77,8 @@ class Worker:
         self.log = f"worker.{Worker.n_started}"
         Worker.n_started += 1
         self.process = subprocess.Popen(SEARCH + ["--study", study, "--workers", "1"] + only,
-                                        stdout=subprocess.DEVNULL, stderr=open(self.log, "w"))
+                                        stdout=subprocess.DEVNULL, stderr=open(self.log, "w"),
+                                        env=dict(os.environ, HWNAS_NOT_PAUSED="yes"))
 
     def kill(self):
         self.process.kill()
