@@ -35,7 +35,9 @@ browse() {
     /usr/bin/python3 - <<'END'
 import csv, json
 cut = lambda line: [c.strip().replace("\\", "") for c in line.strip().strip("|").split("|")]
-table = [cut(line) for line in open("rows.md")]
+first, *layers = open("rows.md").read().strip().split("\n## ")
+assert len(layers) == 4
+table = [cut(line) for line in first.strip().split("\n")]
 rows = [dict(zip(table[0], r)) for r in table[2:]]
 recorded = json.load(open("here.json"))["rows"]
 latency = next(h for h in table[0] if h.startswith("p50 "))
