@@ -62,9 +62,9 @@ OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Averag
     Unsqueeze Upsample Where Xor""".split()
 
 REASONS = {
-    "has no values": "slice_start_out_of_bounds split_zero_size_splits tril_zero triu_zero",
+    "has no values": """reshape_allowzero_reordered slice_start_out_of_bounds split_zero_size_splits tril_zero
+        triu_zero""",
     "would have the shape 0": "constantofshape_int_shape_zero",
-    "attribute 'allowzero'": "reshape_allowzero_reordered",
     "attribute 'training_mode'": """batchnorm_example_training_mode
         batchnorm_epsilon_training_mode""",
     "zeroes values at random": """training_dropout_default training_dropout_default_mask
