@@ -153,6 +153,7 @@ def computed():
     return sum(int(x) for x in open(f"/proc/{runner}/stat").read().rsplit(")")[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
 before = computed()
 while computed() < before + .2: # it idles until it measures
+    assert search.poll() is None, open("err").read()
     time.sleep(.01)
 os.kill(runner, signal.SIGKILL)
 assert search.wait(600) == 0, open("err").read()
