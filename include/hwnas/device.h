@@ -85,7 +85,7 @@ struct hwnas_device_ops {
                    void *context);
 
     unsigned precisions;  /* that it computes in: a set of bits 1 << hwnas_precision */
-    unsigned trains;      /* of them, those in which a run may be a training step */
+    unsigned trains;      /* those in which a run may be a training step */
     bool is_deployed;     /* networks are served by such: how fast it can be is worth knowing */
     bool has_own_threads; /* it computes with threads of its own on the processor's cores, not with
                              OpenMP's, which must not spin there meanwhile */

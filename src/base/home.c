@@ -14,8 +14,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define LIBRARY "libhwnas.so.0"
+
 static struct {
-    char *data, *program, *modules;
+    char *data, *program, *library, *modules;
 } places; /* kept until the process ends */
 
 /* A program's name is as it was typed, a library's is a path. */
@@ -98,11 +100,13 @@ static void find_places(void)
     if (folder && build && behind(folder, build)) {
         places.data = hwnas_strdup(HWNAS_SOURCE_FOLDER);
         places.program = hwnas_strdup(HWNAS_BUILD_FOLDER "/hwnas");
+        places.library = hwnas_strdup(HWNAS_BUILD_FOLDER "/.libs/" LIBRARY);
         places.modules = hwnas_strdup(HWNAS_BUILD_FOLDER "/.libs");
     } else {
         char *prefix = folder ? find_prefix(folder, is_shared) : NULL;
         places.data = find_installed(prefix, HWNAS_DATA_FOLDER);
         places.program = find_installed(prefix, HWNAS_BIN_FOLDER "/hwnas");
+        places.library = find_installed(prefix, HWNAS_LIB_FOLDER "/" LIBRARY);
         places.modules = find_installed(prefix, HWNAS_MODULE_FOLDER);
         free(prefix);
     }
@@ -126,6 +130,12 @@ const char *hwnas_program_file(void)
 {
     find_places_once();
     return places.program;
+}
+
+const char *hwnas_library_file(void)
+{
+    find_places_once();
+    return places.library;
 }
 
 const char *hwnas_module_folder(void)

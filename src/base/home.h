@@ -8,6 +8,7 @@
  * library never looks there. Found once, thread-safe, borrowed. */
 const char *hwnas_data_root(void);     /* the folder of search_spaces/, predictors/ and gpus/ */
 const char *hwnas_program_file(void);  /* hwnas */
+const char *hwnas_library_file(void);  /* libhwnas.so, which need not be there */
 const char *hwnas_module_folder(void); /* of hwnas-cuda.so */
 
 /* The Python that has PyTorch: $HWNAS_TORCH_PYTHON, else the system's. Borrowed. */

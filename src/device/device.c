@@ -20,9 +20,8 @@ const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
     &hwnas_runner_device,   &hwnas_replay_device, &hwnas_external_device,
 };
 
-/* What another process runs (measure/runner_link.h) is not opened in this one. */
-static hwnas_status open_elsewhere(hwnas_device **out, const char *argument,
-                                   const hwnas_device_options *options)
+hwnas_status hwnas_device_open_elsewhere(hwnas_device **out, const char *argument,
+                                         const hwnas_device_options *options)
 {
     (void)out, (void)options;
     return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
@@ -37,23 +36,15 @@ const hwnas_device_ops hwnas_ssh_device = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "ssh",
     .help = "hwnas on another machine: ssh:HOST, ssh:HOST/ort; or several: ssh:A+B",
-    .open = open_elsewhere,
+    .open = hwnas_device_open_elsewhere,
     .precisions = ALL_PRECISIONS,
-};
-
-const hwnas_device_ops hwnas_torch_device = {
-    .abi = HWNAS_DEVICE_ABI,
-    .name = "torch",
-    .help = "this processor, through PyTorch: torch, torch:compiled",
-    .open = open_elsewhere,
-    .precisions = 1 << HWNAS_F32,
 };
 
 const hwnas_device_ops hwnas_runner_device = {
     .abi = HWNAS_DEVICE_ABI,
     .name = "runner",
     .help = "a program of yours that measures: runner:COMMAND (docs/runner-protocol.md)",
-    .open = open_elsewhere,
+    .open = hwnas_device_open_elsewhere,
     .precisions = ALL_PRECISIONS,
 };
 
@@ -148,7 +139,7 @@ bool hwnas_device_is_elsewhere(const char *spelling)
     const hwnas_device_ops *ops;
     const char *argument;
     if (hwnas_device_find(&ops, &argument, spelling) == HWNAS_OK)
-        return ops->open == open_elsewhere;
+        return ops->open == hwnas_device_open_elsewhere;
     hwnas_error_clear(); /* whoever opens it says so */
     return false;
 }
@@ -311,7 +302,9 @@ hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const 
     if (!ops->compile)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' runs nothing, it remembers",
                           ops->name);
-    if (!(ops->precisions & (1U << options->precision))) {
+    if (options->training)
+        TRY(check_training(ops, options));
+    else if (!(ops->precisions & (1U << options->precision))) {
         char *list = hwnas_precision_names(ops->precisions);
         hwnas_status status =
             hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' does not compute in %s",
@@ -320,8 +313,6 @@ hwnas_status hwnas_device_compile(hwnas_exec **out, hwnas_device *device, const 
         free(list);
         return status;
     }
-    if (options->training)
-        TRY(check_training(ops, options));
     return ops->compile(out, device, graph, options);
 }
 

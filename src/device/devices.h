@@ -10,11 +10,16 @@ extern const hwnas_device_ops hwnas_ort_device;      /* ort/ort.c, or ort/no_ort
 extern const hwnas_device_ops hwnas_null_device;     /* null/null.c */
 extern const hwnas_device_ops hwnas_ssh_device;      /* device.c */
 extern const hwnas_device_ops hwnas_runner_device;   /* device.c */
-extern const hwnas_device_ops hwnas_torch_device;    /* device.c */
+extern const hwnas_device_ops hwnas_torch_device;    /* torch/torch.c */
 extern const hwnas_device_ops hwnas_replay_device;   /* replay/replay.c */
 extern const hwnas_device_ops hwnas_external_device; /* device.c */
 /* module.c: what is in hwnas-cuda.so */
 extern const hwnas_device_ops hwnas_cuda_device, hwnas_cuda_dry_device;
+
+/* What opens those that another process runs (measure/runner_link.h): they are not opened in this
+ * one. */
+HWNAS_CHECKED hwnas_status hwnas_device_open_elsewhere(hwnas_device **out, const char *argument,
+                                                       const hwnas_device_options *options);
 
 /* For devices that have nothing behind the colon. */
 HWNAS_CHECKED hwnas_status hwnas_device_takes_no_argument(const char *name, const char *argument);

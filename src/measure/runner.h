@@ -10,9 +10,6 @@
 /* The child's process, or 0 when there is none now. */
 pid_t hwnas_runner_pid(const hwnas_runner *runner);
 
-/* The program whose child a runner of our own is, as others can start it; yours to free(). */
-char *hwnas_runner_program(void);
-
 /* The child's cores, one for each of its threads, are these, held by somebody else. */
 void hwnas_runner_pin(hwnas_runner *runner, const int *cores);
 

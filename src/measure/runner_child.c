@@ -122,12 +122,6 @@ void hwnas_runner_use(const char *program)
     default_program = program;
 }
 
-char *hwnas_runner_program(void)
-{
-    char *real = realpath(default_program, NULL);
-    return real ? real : hwnas_strdup(default_program);
-}
-
 hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_cores)
 {
     hwnas_status status = HWNAS_OK;
@@ -137,7 +131,7 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
     char **words = hwnas_link_words(r->link);
     char **environment =
         is_own ? hwnas_runner_environment(r->device, r->threads, cores, n_cores) : NULL;
-    if (!is_own)
+    if (!hwnas_link_is_itself(r->link))
         program = words[0];
     else if (!program || !*program)
         program = default_program;

@@ -25,6 +25,7 @@ struct hwnas_link {
 struct kind {
     const char *name;             /* of the device; NULL: every other one */
     bool is_whole;                /* it needs no argument */
+    bool is_own;                  /* what is started runs our code, with all of its abilities */
     const char *(*program)(void); /* that starts the runner; NULL: it is always there */
     const char *program_hint;
     hwnas_status (*read)(hwnas_link *out, const char *argument);
@@ -84,8 +85,8 @@ static hwnas_status explain_command(bool *may_return, const hwnas_link *link, in
 
 static hwnas_status read_torch(hwnas_link *out, const char *argument)
 {
-    out->where = hwnas_strdup("torch");
-    out->device = hwnas_strdup(argument);
+    out->where = hwnas_strdup("");
+    out->device = hwnas_printf("torch%s%s", *argument ? ":" : "", argument);
     return HWNAS_OK;
 }
 
@@ -98,13 +99,13 @@ static const char *variable(const char *name, const char *otherwise)
 static const char TORCH_HINT[] =
     "install Debian's python3-torch, or name a Python that has PyTorch in $HWNAS_TORCH_PYTHON";
 
-/* The runner has this program write its modules. */
+/* Python becomes our runner by this library. */
 static void list_torch(char **words, const hwnas_link *link)
 {
     (void)link;
     *words++ = hwnas_strdup(hwnas_torch_python());
     *words++ = hwnas_printf("%s/runners/torch_runner.py", hwnas_data_root());
-    *words = hwnas_runner_program();
+    *words = hwnas_strdup(hwnas_library_file());
 }
 
 /* ---- hwnas on another machine ---- */
@@ -238,10 +239,10 @@ static hwnas_status explain_ssh(bool *may_return, const hwnas_link *link, int wa
 /* ---- All ---- */
 
 static const kind kinds[] = {
-    {"runner", false, NULL, NULL, read_command, list_command, explain_command},
-    {"ssh", false, ssh_program, SSH_HINT, read_ssh, list_ssh, explain_ssh},
-    {"torch", true, hwnas_torch_python, TORCH_HINT, read_torch, list_torch, NULL},
-    {NULL, true, NULL, NULL, read_own, list_own, NULL}, /* the last, which takes all */
+    {"runner", false, false, NULL, NULL, read_command, list_command, explain_command},
+    {"ssh", false, false, ssh_program, SSH_HINT, read_ssh, list_ssh, explain_ssh},
+    {"torch", true, true, hwnas_torch_python, TORCH_HINT, read_torch, list_torch, NULL},
+    {NULL, true, true, NULL, NULL, read_own, list_own, NULL}, /* the last, which takes all */
 };
 
 static const kind *find_kind(const char *spelling)
@@ -299,6 +300,11 @@ void hwnas_link_free(hwnas_link *link)
 }
 
 bool hwnas_link_is_own(const hwnas_link *link)
+{
+    return link->kind->is_own;
+}
+
+bool hwnas_link_is_itself(const hwnas_link *link)
 {
     return !link->kind->name;
 }

@@ -25,8 +25,10 @@ HWNAS_CHECKED hwnas_status hwnas_link_check_program(const char *spelling);
 /* What to do where the program that starts the runner is not here; NULL: nothing is known. */
 const char *hwnas_link_program_hint(const hwnas_link *link);
 
-/* The runner is a child that `hwnas` starts from its own program, on cores chosen here. */
+/* The runner is a child on this machine that runs our code, on cores chosen here. */
 bool hwnas_link_is_own(const hwnas_link *link);
+/* That is `hwnas` itself, started once more; else what hwnas_link_words() names first. */
+bool hwnas_link_is_itself(const hwnas_link *link);
 /* The runner is on another machine. */
 bool hwnas_link_is_far(const hwnas_link *link);
 /* The device that the other side is to open; borrowed. */

@@ -1,19 +1,70 @@
 # The device torch: networks run by PyTorch, as the modules that hwnas writes of them.
 load helpers
 
-RUNNER=$HWNAS_SRC/runners/torch_runner.py
-
 needs_torch() {
     /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
 }
 
-@test "torch: the module's outputs are the reference's, eager and compiled" {
-    local name
+# python_with LINE...: a Python whose PyTorch has these lines, in which `calls` counts the runs of its linear layers.
+python_with() {
+    printf '%s\n' 'import os, runpy, sys, torch' 'inside, calls = torch.nn.Linear.forward, 0' 'def forward(self, x):' \
+        '    global calls' '    calls += 1' "$@" '    return inside(self, x)' 'torch.nn.Linear.forward = forward' \
+        'del sys.argv[0]' 'runpy.run_path(sys.argv[0], run_name="__main__")' >patched.py
+    printf '#!/bin/sh\nexec /usr/bin/python3 %q "$@"\n' "$PWD/patched.py" >python
+    chmod +x python
+    export HWNAS_TORCH_PYTHON=$PWD/python
+}
+
+@test "torch: its outputs are the reference's, eager and compiled, of integers and of a batch" {
     needs_torch
-    for name in mnist_cnn resnet32_cifar; do
-        ends 0 export --space $name --format onnx --fold --out $name.onnx
-    done
-    /usr/bin/python3 "$HWNAS_SRC/tests/cli/torch_runner.py" "$HWNAS" "$RUNNER" mnist_cnn.onnx resnet32_cifar.onnx
+    ends 0 profile mnist_cnn resnet32_cifar imdb_fasttext --device torch,torch:compiled --batch 1,2 --threads 1 --seconds 0.02 --verify --json
+    is out "[r['status'] for r in d['rows']] == ['ok'] * 12 and all(r['verified_against'] == 'ref' for r in d['rows'])"
+}
+
+@test "torch: several outputs are computed as well" {
+    needs_torch
+    printf '%s\n' 'hwnas: 1' 'name: heads' 'input: {x: [4, 8]}' 'network:' '  - linear: {out: 4}' '  - output: first' \
+        '  - linear: {out: 3}' '  - output: second' >heads.yaml
+    ends 0 profile heads.yaml --device torch,torch:compiled --threads 1 --seconds 0.02 --verify --json
+    is out "[r['status'] for r in d['rows']] == ['ok'] * 2 and all(r['verified_against'] == 'ref' for r in d['rows'])"
+}
+
+@test "torch: is measured as cpu is, and tells as much" {
+    needs_torch
+    ends 0 profile mnist_mlp --device cpu,torch --threads 1 --seconds 0.05 --json
+    is out "d['rows'][0].keys() == d['rows'][1].keys()"
+    is out "all(r['stop'] in ('interval', 'budget') and type(r['disturbed']) is int for r in d['rows'])"
+    is out "all((d['rows'][0][k] is None) == (d['rows'][1][k] is None) for k in ('shared_share', 'clock_hertz', 'cpu_time'))"
+    is out "d['rows'][0]['realtime'] == d['rows'][1]['realtime'] and d['rows'][1]['peak_memory_bytes'] > 0"
+    ends 0 profile mnist_mlp --device torch --mode cold --threads 1 --seconds 0.05 --json
+    is out "d['rows'][0]['status'] == 'ok' and d['rows'][0]['mode'] == 'cold'"
+}
+
+@test "torch: holds the core that it is measured on" {
+    needs_torch
+    python_with '    if calls == 20:' '        names = open("/proc/net/unix").read().split()' \
+        '        print(sorted(os.sched_getaffinity(0)), [n for n in names if n.startswith("@hwnas-core-")], file=open("seen", "w"))'
+    HWNAS_CORE_LOCKS=-torch-$BASHPID ends 0 profile mnist_mlp --device torch --threads 1 --seconds 0.05
+    /usr/bin/python3 - "$BASHPID" <<'END'
+import ast, sys
+cores, locks = open("seen").read().split("] [")
+[core] = ast.literal_eval(cores + "]")
+assert f"@hwnas-core-{core}-torch-{sys.argv[1]}" in ast.literal_eval("[" + locks), (core, locks)
+END
+}
+
+@test "torch: what fails in Python fails the network, with its message, and the next one is measured" {
+    needs_torch
+    python_with '    if self.out_features == 10 and calls > 6:' '        raise RuntimeError("no luck today")'
+    ends 1 profile mnist_mlp imdb_fasttext --device torch --threads 1 --seconds 0.05 --json
+    is out "[r['status'] for r in d['rows']] == ['unsupported', 'ok']"
+    is out "d['rows'][0]['message'].startswith('RuntimeError: no luck today')"
+    python_with '    if self.out_features == 10 and calls > 6:' '        raise MemoryError("too large")'
+    ends 1 profile mnist_mlp imdb_fasttext --device torch --threads 1 --seconds 0.05 --json
+    is out "[r['status'] for r in d['rows']] == ['out_of_memory', 'ok'] and 'too large' in d['rows'][0]['message']"
+    python_with '    if self.out_features == 10 and calls > 6:' '        os.abort()'
+    ends 1 profile mnist_mlp imdb_fasttext --device torch --threads 1 --seconds 0.05 --json
+    is out "[r['status'] for r in d['rows']] == ['crashed', 'ok'] and 'SIGABRT' in d['rows'][0]['message']"
 }
 
 @test "torch: profile measures it eager and compiled, and says which" {
@@ -47,6 +98,6 @@ needs_torch() {
     refuses 1 "torch does not run networks 'faster'*torch:compiled" devices torch:faster
     ends 0 devices torch:compiled --json
     is out "d['devices'][0]['works'] and d['devices'][0]['native'] == ['f32']"
-    ends 1 profile mnist_mlp --device torch --mode cold --threads 1
-    says out "torch measures in f32, one run after the other"
+    ends 1 profile mnist_mlp --device torch --dtype bf16 --threads 1
+    says out "the device 'torch' does not compute in bf16"
 }

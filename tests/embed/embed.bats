@@ -67,8 +67,9 @@ build() {
     nm -D --defined-only "$LIBRARY"/libhwnas.so | awk '$2 == "T" {print $NF}' | sort >all
     [ "$(wc -l <declared)" -gt 50 ]
     diff <(sed 's/$/@@HWNAS_0/' declared) <(grep -v '@@HWNAS_PRIVATE$' all)
-    # What is private is what the modules use.
-    find "$ROOT" -name hwnas-cuda.so -exec nm -D -u {} + | grep -oE '\bhwnas_[a-z0-9_]+' | sort >used || true
+    # What is private is what the modules and the runners use.
+    { find "$ROOT" -name hwnas-cuda.so -exec nm -D -u {} + && grep -ohE 'library\.hwnas_[a-z0-9_]+' "$HWNAS_SRC"/runners/*.py; } |
+        grep -oE '\bhwnas_[a-z0-9_]+' | sort -u >used
     comm -23 used declared | diff - <(sed -n 's/@@HWNAS_PRIVATE$//p' all)
 }
 
