@@ -165,15 +165,22 @@ static double read_quota(const char *folder)
     return quota > 0 && period > 0 ? quota / period : NAN;
 }
 
+static void read_group(void *context, const char *folder)
+{
+    hwnas_conditions *out = context;
+    const double stops = read_keyed(folder, "cpu.stat", "nr_throttled");
+    out->quota = fmin(out->quota, read_quota(folder)); /* of a number and NaN the number */
+    if (!isnan(stops))
+        out->quota_stops = isnan(out->quota_stops) ? stops : out->quota_stops + stops;
+}
+
 /* A group's limit holds for those within: from our own up to the root. */
-static void read_groups(hwnas_conditions *out, const char *mount, char *path)
+static void visit_up(const char *mount, char *path, void (*visit)(void *, const char *),
+                     void *context)
 {
     for (bool is_root = false; !is_root;) {
         char *folder = hwnas_printf("%s%s", mount, path);
-        const double stops = read_keyed(folder, "cpu.stat", "nr_throttled");
-        out->quota = fmin(out->quota, read_quota(folder)); /* of a number and NaN the number */
-        if (!isnan(stops))
-            out->quota_stops = isnan(out->quota_stops) ? stops : out->quota_stops + stops;
+        visit(context, folder);
         free(folder);
         char *last = strrchr(path, '/');
         is_root = !last || (last == path && !path[1]) || !*path;
@@ -182,16 +189,17 @@ static void read_groups(hwnas_conditions *out, const char *mount, char *path)
     }
 }
 
-static bool has_cpu(const char *controllers, size_t n)
+static bool has_controller(const char *controllers, size_t n, const char *name)
 {
     for (const char *at = controllers; at < controllers + n; at += strcspn(at, ",:") + 1)
-        if (strcspn(at, ",:") == 3 && !strncmp(at, "cpu", 3))
+        if (strcspn(at, ",:") == strlen(name) && !strncmp(at, name, strlen(name)))
             return true;
     return false;
 }
 
 /* cgroups(7): "ID:CONTROLLERS:PATH", of version 2 without controllers. */
-static void read_cgroups(hwnas_conditions *out, const char *root)
+void hwnas_conditions_visit_groups(const char *root, const char *controller,
+                                   void (*visit)(void *context, const char *folder), void *context)
 {
     char line[4096];
     char *own = hwnas_printf("%s/proc/self/cgroup", root);
@@ -204,11 +212,11 @@ static void read_cgroups(hwnas_conditions *out, const char *root)
         if (!path)
             continue;
         const size_t n = (size_t)(path - ++controllers);
-        if (n && !has_cpu(controllers, n))
+        if (n && !has_controller(controllers, n, controller))
             continue;
         char *mount =
             hwnas_printf("%s/sys/fs/cgroup%s%.*s", root, n ? "/" : "", (int)n, controllers);
-        read_groups(out, mount, path + 1);
+        visit_up(mount, path + 1, visit, context);
         free(mount);
     }
     if (file)
@@ -228,7 +236,7 @@ hwnas_conditions hwnas_conditions_read(const char *root)
     out.turbo = read_turbo(root);
     out.celsius = read_celsius(root);
     out.heat_stops = read_heat_stops(root, &cores);
-    read_cgroups(&out, root);
+    hwnas_conditions_visit_groups(root, "cpu", read_group, &out);
     return out;
 }
 

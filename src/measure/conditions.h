@@ -19,6 +19,10 @@ typedef struct hwnas_conditions {
 const char *hwnas_conditions_root(void);
 /* Reads what there is under a root, of the cores that this process may use. Takes some 50 us. */
 hwnas_conditions hwnas_conditions_read(const char *root);
+/* Calls `visit` with the folder of each control group that this process is in, from its own up to
+ * the root; of version 1 those of the controller: "cpu", "memory". */
+void hwnas_conditions_visit_groups(const char *root, const char *controller,
+                                   void (*visit)(void *context, const char *folder), void *context);
 /* `governor`, `turbo`, `celsius`, `quota_cores`, `quota_stops`, `heat_stops`; null: not known. */
 json_t *hwnas_conditions_json(const hwnas_conditions *conditions);
 

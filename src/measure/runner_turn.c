@@ -2,23 +2,11 @@
  * may stay open meanwhile. */
 #define _GNU_SOURCE 1 /* sched_getaffinity() */
 #include <sched.h>
-#include <stdio.h>
 #include <sys/wait.h>
 
+#include "measure/conditions.h"
+#include "measure/free_memory.h"
 #include "measure/runner_priv.h"
-
-/* By the kernel's word, of all that there is. */
-static bool has_plenty_of_memory(void)
-{
-    unsigned long long all = 0, available = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
-    const bool is_told =
-        file && fscanf(file, "MemTotal: %llu kB MemFree: %*u kB MemAvailable: %llu kB", &all,
-                       &available) == 2;
-    if (file)
-        fclose(file);
-    return is_told && available > all / 4;
-}
 
 /* Threads of OpenMP that are bound spin for minutes when there is nothing to do (runner_child.c);
  * one thread alone waits for its next request, and so does a program of others. */
@@ -47,7 +35,8 @@ void hwnas_runner_make_way(hwnas_runner *r)
     if (hwnas_link_is_far(r->link))
         return;
     if (!hwnas_runner_is_ready(r) || r->pinned || hwnas_runner_n_ahead(r) ||
-        !leaves_cores_alone(r) || has_moved(r) || !has_plenty_of_memory()) {
+        !leaves_cores_alone(r) || has_moved(r) ||
+        !hwnas_memory_is_plenty_now(hwnas_conditions_root())) {
         hwnas_runner_rest(r);
         return;
     }

@@ -25,6 +25,7 @@
 #include "measure/cores.h"
 #include "measure/crowd.h"
 #include "measure/energy.h"
+#include "measure/free_memory.h"
 #include "measure/machine.h"
 #include "measure/occupancy.h"
 #include "measure/priority.h"
@@ -500,6 +501,77 @@ static void test_conditions(void **state)
     remove_all(root);
 }
 
+/* ---- Memory ---- */
+
+/* More than a quarter of the machine's, and of each group's limit. */
+static void test_plenty_of_memory(void **state)
+{
+    static const char half[] = "MemTotal:  1000 kB\nMemFree:  10 kB\nMemAvailable:  500 kB\n";
+    static const struct {
+        const char *meminfo, *groups;
+        bool expected;
+    } cases[] = {
+        {half, "", true},
+        {"MemTotal: 1000 kB\nMemAvailable: 251 kB\n", "", true},
+        {"MemTotal: 1000 kB\nMemAvailable: 250 kB\n", "", false},
+        {"MemTotal: 1000 kB\nMemFree: 900 kB\n", "", false}, /* before Linux 3.14 */
+        {"MemTotal: much\nMemAvailable: more\n", "", false},
+        {"", "", false},
+        {half, "4000 2999 0\n", true},
+        {half, "4000 3000 0\n", false},
+        {half, "4000 3999 1000\n", true}, /* files that nobody uses are given back */
+        {half, "4000 3999 999\n", false},
+        {half, "4000 100 200\n", true}, /* counted at different moments */
+        {half, "4000 5000 0\n", false}, /* the limit was lowered */
+        {half, "0 0 0\n", false},
+        {half, "max 123 45\n", true},
+        {half, "9223372036854771712 3000 0\n", true}, /* version 1: none */
+        {half, "max 1 0\n4000 3500 0\n9000 1 0\n", false},
+        {half, "9000 1 0\n\nwhat\n4000 3500 0", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (hwnas_memory_is_plenty(cases[i].meminfo, cases[i].groups) != cases[i].expected)
+            fail_msg("case %zu: '%s'", i, cases[i].groups);
+}
+
+/* Files as a container has them, where the machine has plenty. */
+static void test_memory_of_groups(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/hwnas-system-XXXXXX";
+    assert_non_null(mkdtemp(root));
+    assert_false(hwnas_memory_is_plenty_now(root));
+    write_below(root, "/proc/meminfo",
+                "MemTotal:       16384 kB\nMemFree:        1 kB\nMemAvailable:   9000 kB\n");
+    assert_true(hwnas_memory_is_plenty_now(root));
+    /* Version 2: our group has no limit, the one around it has. */
+    write_below(root, "/proc/self/cgroup", "0::/pod/job\n");
+    write_below(root, "/sys/fs/cgroup/pod/job/memory.max", "max\n");
+    write_below(root, "/sys/fs/cgroup/pod/job/memory.current", "3500\n");
+    write_below(root, "/sys/fs/cgroup/pod/memory.max", "4000\n");
+    write_below(root, "/sys/fs/cgroup/pod/memory.current", "3500\n");
+    assert_false(hwnas_memory_is_plenty_now(root));
+    write_below(root, "/sys/fs/cgroup/pod/memory.stat",
+                "anon 100\nfile 3400\nactive_file 2400\ninactive_file 1000\n");
+    assert_true(hwnas_memory_is_plenty_now(root));
+    /* Version 1: the controller of memory alone, below where a container sees its own. */
+    write_below(root, "/proc/self/cgroup", "4:memory:/docker/0a1b\n3:cpu,cpuacct:/box\n");
+    assert_true(hwnas_memory_is_plenty_now(root));
+    write_below(root, "/sys/fs/cgroup/cpu,cpuacct/box/memory.limit_in_bytes", "1\n");
+    write_below(root, "/sys/fs/cgroup/cpu,cpuacct/box/memory.usage_in_bytes", "1\n");
+    assert_true(hwnas_memory_is_plenty_now(root));
+    write_below(root, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "4000\n");
+    write_below(root, "/sys/fs/cgroup/memory/memory.usage_in_bytes", "3500\n");
+    write_below(root, "/sys/fs/cgroup/memory/memory.stat",
+                "cache 3400\ninactive_file 0\nactive_file 0\ntotal_inactive_file 10\n");
+    assert_false(hwnas_memory_is_plenty_now(root));
+    write_below(root, "/sys/fs/cgroup/memory/memory.stat",
+                "cache 3400\ninactive_file 0\nactive_file 0\ntotal_inactive_file 1000\n");
+    assert_true(hwnas_memory_is_plenty_now(root));
+    remove_all(root);
+}
+
 /* ---- Who uses the processor ---- */
 
 static void write_process(const char *root, long process, long parent, const char *name,
@@ -565,6 +637,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_core_is_held_for_all),
         cmocka_unit_test(test_energy_counters),
         cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_plenty_of_memory),
+        cmocka_unit_test(test_memory_of_groups),
         cmocka_unit_test(test_crowd),
     };
     if (argc > 1)

@@ -1,0 +1,14 @@
+/* free_memory.h: whether there is memory for what may also stay out of it. */
+#ifndef HWNAS_MEASURE_FREE_MEMORY_H
+#define HWNAS_MEASURE_FREE_MEMORY_H
+
+#include <stdbool.h>
+
+/* More than a quarter is available: of the machine's, by the text of /proc/meminfo, and of what
+ * each control group may have. `groups`: a line "LIMIT USED RECLAIMABLE" for each, in bytes; a
+ * limit that is no number, "max", is none. false where /proc/meminfo does not tell. */
+bool hwnas_memory_is_plenty(const char *meminfo, const char *groups);
+/* The same of this process, now; `root` as for hwnas_conditions_read(). Takes some 50 us. */
+bool hwnas_memory_is_plenty_now(const char *root);
+
+#endif
