@@ -87,11 +87,23 @@ static hwnas_status bad_code(const hwnas_space *space, const char *code, const c
     return status;
 }
 
-static bool is_label(const char *label, const char *text, size_t n)
+/* Which value has this label; n_values: none. */
+static size_t find_label(const hwnas_gene *gene, const char *text, size_t n)
 {
-    if (n == 1) /* of most */
-        return *label == *text && !label[1];
-    return !strncmp(label, text, n) && !label[n];
+    size_t v = 0;
+    while (v < gene->n_values && (strncmp(gene->labels[v], text, n) != 0 || gene->labels[v][n]))
+        v++;
+    return v;
+}
+
+/* The same where each label is one character, as in most spaces: all are looked at, as nobody can
+ * foresee which one it is, and a wrong guess takes longer. */
+static size_t find_letter(const hwnas_gene *gene, char letter)
+{
+    size_t found = gene->n_values;
+    for (size_t v = 0; v < gene->n_values; v++)
+        found = *gene->labels[v] == letter ? v : found;
+    return found;
 }
 
 /* Reads the labels of one choice from text[0..n), and says for how many of its positions there were
@@ -110,9 +122,8 @@ static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_
             const char *end = memchr(text + at, choice->separator, n - at);
             length = end ? (size_t)(end - text) - at : n - at;
         }
-        size_t v = 0;
-        while (v < gene->n_values && !is_label(gene->labels[v], text + at, length))
-            v++;
+        const size_t v = choice->short_labels ? find_letter(gene, text[at])
+                                              : find_label(gene, text + at, length);
         if (v == gene->n_values) {
             snprintf(what, sizeof what, "'%.*s' is not a value of '%s' at position %zu",
                      (int)(length < 32 ? length : 32), text + at, choice->name, p + 1);

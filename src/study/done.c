@@ -76,9 +76,9 @@ static void add_to_fronts(hwnas_session *s, size_t id)
     hwnas_point point = {.id = id};
     memcpy(point.objectives, hwnas_scores_objectives(&s->scores, id),
            (size_t)s->scores.n_objectives * sizeof *point.objectives);
-    hwnas_front_insert(&s->front, &point);
-    if (!s->done[id].is_unstable)
-        hwnas_front_insert(&s->steady, &point);
+    /* Whoever keeps it from these keeps it from the others as well. */
+    if (s->done[id].is_unstable || hwnas_front_insert(&s->steady, &point))
+        hwnas_front_insert(&s->front, &point);
 }
 
 static hwnas_settings settings_of(const hwnas_session *s, const hwnas_trial *trial)

@@ -63,9 +63,11 @@ static const char *message_of(const json_t *result)
 
 const char *hwnas_verified_wrong(const json_t *verified, uint64_t number)
 {
+    json_t *results = results_of(verified, number), *result;
     const char *device;
-    json_t *result;
-    json_object_foreach(results_of(verified, number), device, result)
+    if (!results) /* as of nearly all of a million */
+        return NULL;
+    json_object_foreach(results, device, result)
     {
         if (is_wrong(result))
             return message_of(result);
@@ -76,8 +78,8 @@ const char *hwnas_verified_wrong(const json_t *verified, uint64_t number)
 json_t *hwnas_verified_wrong_on(const json_t *verified, uint64_t number)
 {
     const char *device;
-    json_t *result, *names = json_array();
-    json_object_foreach(results_of(verified, number), device, result)
+    json_t *results = results_of(verified, number), *result, *names = json_array();
+    json_object_foreach(results, device, result)
     {
         if (is_wrong(result))
             json_array_append_new(names, json_string(device));
