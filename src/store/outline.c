@@ -132,13 +132,39 @@ hwnas_status hwnas_store_outlines(hwnas_trial **out, size_t *n, hwnas_store *sto
     return status;
 }
 
-hwnas_status hwnas_store_fill(hwnas_trial *trial, hwnas_store *store)
+/* `whole` are by number, each once. */
+static bool take_whole(hwnas_trial *trial, hwnas_trial *whole, size_t n)
 {
-    hwnas_trial whole;
-    TRY(hwnas_store_trial(&whole, store, trial->number));
+    size_t i = 0;
+    while (i < n && (whole[i].number != trial->number || !whole[i].code))
+        i++;
+    if (i == n)
+        return false;
     /* What it is judged as may be by other limits than those in the store. */
-    whole.violation = trial->violation;
+    whole[i].violation = trial->violation;
     hwnas_trial_done(trial);
-    *trial = whole;
+    *trial = whole[i];
+    whole[i] = (hwnas_trial){0};
+    return true;
+}
+
+hwnas_status hwnas_store_fill(hwnas_trial *const *trials, size_t n, hwnas_store *store)
+{
+    /* A server that is far away is asked for several at once. */
+    for (size_t begin = 0; begin < n; begin += HWNAS_FEW) {
+        const size_t n_few = n - begin < HWNAS_FEW ? n - begin : HWNAS_FEW;
+        uint64_t numbers[HWNAS_FEW];
+        hwnas_trial *whole = NULL;
+        size_t n_whole = 0;
+        bool are_there = true;
+        for (size_t i = 0; i < n_few; i++)
+            numbers[i] = trials[begin + i]->number;
+        TRY(hwnas_store_few(&whole, &n_whole, store, numbers, n_few));
+        for (size_t i = 0; i < n_few; i++)
+            are_there &= take_whole(trials[begin + i], whole, n_whole);
+        hwnas_trials_free(whole, n_whole);
+        if (!are_there)
+            return hwnas_store_damaged(store, "a trial is missing");
+    }
     return HWNAS_OK;
 }

@@ -19,8 +19,9 @@ typedef struct hwnas_outline_wish {
  * estimates and those of a part of the samples. */
 HWNAS_CHECKED hwnas_status hwnas_store_outlines(hwnas_trial **out, size_t *n, hwnas_store *store,
                                                 const hwnas_outline_wish *wish);
-/* Makes one whole: code, digest, detail, message, seconds and all values as they are in the store.
- * HWNAS_E_INPUT: it is not there. */
-HWNAS_CHECKED hwnas_status hwnas_store_fill(hwnas_trial *trial, hwnas_store *store);
+/* Makes these whole: code, digest, detail, message, seconds and all values as they are in the
+ * store. HWNAS_E_INPUT: one is not there. */
+HWNAS_CHECKED hwnas_status hwnas_store_fill(hwnas_trial *const *trials, size_t n,
+                                            hwnas_store *store);
 
 #endif

@@ -93,6 +93,10 @@ HWNAS_CHECKED hwnas_status hwnas_store_note(hwnas_store *store, uint64_t number,
 /* All trials by number. `out` is an array of n, release with hwnas_trials_free(). */
 HWNAS_CHECKED hwnas_status hwnas_store_trials(hwnas_trial **out, size_t *n, hwnas_store *store);
 
+enum { HWNAS_FEW = 8 };
+/* The same of those of n numbers, 1 to HWNAS_FEW, that are there. */
+HWNAS_CHECKED hwnas_status hwnas_store_few(hwnas_trial **out, size_t *n_out, hwnas_store *store,
+                                           const uint64_t *numbers, size_t n);
 /* One of them; release with hwnas_trial_done(). HWNAS_E_INPUT: it is not there. */
 HWNAS_CHECKED hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t number);
 

@@ -19,6 +19,7 @@ typedef enum hwnas_store_sql {
     HWNAS_SQL_COUNT_FINISHED,
     HWNAS_SQL_LIST,
     HWNAS_SQL_ONE,
+    HWNAS_SQL_FEW,
     HWNAS_SQL_SET_AGAIN,
     HWNAS_SQL_LIST_AGAIN,
     HWNAS_SQL_ADD_EVENT,

@@ -47,6 +47,8 @@ const char *const hwnas_store_statements[HWNAS_N_STORE_SQL] = {
     [HWNAS_SQL_COUNT_FINISHED] = "SELECT count(finish_order) FROM trial",
     [HWNAS_SQL_LIST] = TRIALS " ORDER BY number, position",
     [HWNAS_SQL_ONE] = TRIALS " WHERE number = $1 ORDER BY position",
+    [HWNAS_SQL_FEW] = TRIALS " WHERE number IN ($1, $2, $3, $4, $5, $6, $7, $8)"
+                             " ORDER BY number, position",
     [HWNAS_SQL_SET_AGAIN] =
         "INSERT INTO again VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (trial, metric) DO UPDATE"
         " SET value = excluded.value, low = excluded.low, high = excluded.high,"

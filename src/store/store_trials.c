@@ -254,6 +254,19 @@ hwnas_status hwnas_store_trial(hwnas_trial *out, hwnas_store *store, uint64_t nu
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_store_few(hwnas_trial **out, size_t *n_out, hwnas_store *store,
+                             const uint64_t *numbers, size_t n)
+{
+    int64_t all[HWNAS_FEW];
+    assert(n > 0 && n <= HWNAS_FEW);
+    for (size_t i = 0; i < HWNAS_FEW; i++)
+        all[i] = (int64_t)numbers[i < n ? i : n - 1];
+    return read_trials(out, n_out, store,
+                       hwnas_store_bind(store, HWNAS_SQL_FEW, "iiiiiiii", all[0], all[1], all[2],
+                                        all[3], all[4], all[5], all[6], all[7]),
+                       add_trial_row);
+}
+
 hwnas_status hwnas_store_has_code(bool *out, hwnas_store *store, const char *code, uint64_t below)
 {
     int64_t n;

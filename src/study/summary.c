@@ -204,22 +204,38 @@ static hwnas_status read_outlines(hwnas_summary *s, hwnas_store *store, details 
             .n_metrics = n_metrics, .metrics = metrics, .see_detail = see_detail, .context = d});
 }
 
-static hwnas_status fill(hwnas_summary *s, hwnas_store *store, size_t which)
+/* Trials that are to be whole, by their indices. */
+typedef struct shown {
+    hwnas_trial **trials;
+    size_t n, room;
+    bool *has; /* by index */
+} shown;
+
+static void show(shown *all, const hwnas_summary *s, size_t which)
 {
-    return s->trials[which].code ? HWNAS_OK : hwnas_store_fill(&s->trials[which], store);
+    if (all->has[which] || s->trials[which].code)
+        return;
+    all->has[which] = true;
+    HWNAS_GROW(all->trials, all->n, all->room);
+    all->trials[all->n++] = &s->trials[which];
 }
 
 static hwnas_status fill_shown(hwnas_summary *s, hwnas_store *store)
 {
+    shown all = {.has = hwnas_alloc((s->n_trials + 1) * sizeof *all.has)};
     for (int f = 0; f < s->n_fronts; f++)
         for (size_t i = 0; i < s->fronts[f].n; i++)
-            TRY(fill(s, store, s->fronts[f].trials[i]));
+            show(&all, s, s->fronts[f].trials[i]);
     if (s->closest >= 0 && hwnas_summary_winner(s) < 0)
-        TRY(fill(s, store, (size_t)s->closest));
+        show(&all, s, (size_t)s->closest);
     for (size_t i = 0; i < s->n_trials; i++) /* that their results are wrong was found later */
         if (s->trials[i].is_finished && (s->trials[i].status != HWNAS_OK ||
                                          hwnas_verified_is_wrong(s->verified, s->trials[i].number)))
-            TRY(fill(s, store, i));
+            show(&all, s, i);
+    const hwnas_status status = hwnas_store_fill(all.trials, all.n, store);
+    free(all.trials);
+    free(all.has);
+    TRY(status);
     /* As was done to the outlines. */
     TRY(hwnas_store_replace(s->trials, s->n_trials, store));
     hwnas_verified_apply(s->trials, s->n_trials, s->verified, &s->job.goals);

@@ -291,9 +291,14 @@ static void outlines_are_of_the_same_trials(void **state)
 {
     (void)state;
     hwnas_store *store = open_ok(HWNAS_STORE_CREATE);
-    for (uint64_t i = 0; i < 6; i++)
-        assert_int_equal(hwnas_store_start(store, i, "2221", "00ff", 0), HWNAS_OK);
-    for (uint64_t i = 0; i < 4; i++) {
+    enum { N = HWNAS_FEW + 3, N_FINISHED = 4 };
+    hwnas_trial *filled[N];
+    for (uint64_t i = 0; i < N; i++) {
+        char code[8];
+        snprintf(code, sizeof code, "22%u", 10 + (unsigned)i);
+        assert_int_equal(hwnas_store_start(store, i, code, "00ff", 0), HWNAS_OK);
+    }
+    for (uint64_t i = 0; i < N_FINISHED; i++) {
         hwnas_trial trial = finished(i);
         trial.violation = 0.5 * (double)i;
         trial.is_unstable = i == 1;
@@ -313,6 +318,7 @@ static void outlines_are_of_the_same_trials(void **state)
     hwnas_trial *outlines = outlines_of(&n, store, 1);
     assert_int_equal(hwnas_store_trials(&whole, &n_whole, store), HWNAS_OK);
     assert_int_equal(n, n_whole);
+    assert_int_equal(n, N);
     for (size_t i = 0; i < n; i++) {
         hwnas_trial *o = &outlines[i];
         const hwnas_trial *w = &whole[i];
@@ -326,11 +332,21 @@ static void outlines_are_of_the_same_trials(void **state)
         for (size_t k = 0; k < o->n_values; k++)
             assert_true(o->values[k].value == hwnas_trial_value(w, o->values[k].metric)->value);
         o->violation = 7;
-        assert_int_equal(hwnas_store_fill(o, store), HWNAS_OK);
-        assert_true(o->violation == 7); /* what it was judged as meanwhile */
+        filled[n - 1 - i] = o;
+    }
+    assert_int_equal(hwnas_store_fill(filled, 0, store), HWNAS_OK);
+    assert_int_equal(hwnas_store_fill(filled, n, store), HWNAS_OK);
+    for (size_t i = 0; i < n; i++) {
+        const hwnas_trial *o = &outlines[i], *w = &whole[i];
+        assert_true(o->number == i && o->violation == 7); /* what it was judged as meanwhile */
         assert_string_equal(o->code, w->code);
         assert_int_equal(o->n_values, w->n_values);
+        for (size_t k = 0; k < o->n_values; k++)
+            assert_true(o->values[k].value == w->values[k].value);
     }
+    hwnas_trial none = {.number = n};
+    assert_int_equal(hwnas_store_fill(&(hwnas_trial *){&none}, 1, store), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "a trial is missing"));
     assert_string_equal(outlines[3].message, "signal 11");
     hwnas_trials_free(outlines, n);
     hwnas_trials_free(whole, n_whole);
