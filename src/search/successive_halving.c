@@ -21,11 +21,13 @@ typedef struct entry {
     hwnas_score score;
     uint64_t trial;
     bool is_promoted;
+    size_t rank; /* so many of those ranked are better */
 } entry;
 
 typedef struct rung {
     size_t n, capacity;
-    entry *entries; /* told */
+    entry *entries;  /* told */
+    size_t n_ranked; /* the first of them */
 } rung;
 
 typedef struct halving {
@@ -90,21 +92,58 @@ static size_t room(const rung *at)
     return (n_feasible ? n_feasible : at->n) / REDUCTION;
 }
 
+/* Counts one of the ranked into the ranks of the others, or out of them: `by` is 1 or -1. */
+static void count(const halving *search, rung *at, const entry *one, int by)
+{
+    for (size_t k = 0; k < at->n_ranked; k++)
+        at->entries[k].rank +=
+            (size_t)by *
+            hwnas_score_is_better(&one->score, &at->entries[k].score, search->config.n_objectives);
+}
+
+static size_t rank_of(const halving *search, const rung *at, const entry *one)
+{
+    size_t rank = 0;
+    for (size_t k = 0; k < at->n_ranked; k++)
+        rank +=
+            hwnas_score_is_better(&at->entries[k].score, &one->score, search->config.n_objectives);
+    return rank;
+}
+
+/* Ranks those told since the last time: to compare all with all takes half a second of ten
+ * thousand. */
+static void rank_new(const halving *search, rung *at)
+{
+    for (; at->n_ranked < at->n; at->n_ranked++) {
+        entry *e = &at->entries[at->n_ranked];
+        e->rank = rank_of(search, at, e);
+        count(search, at, e, 1);
+    }
+}
+
+/* As a trial is told again. */
+static void renew(const halving *search, rung *at, entry *e, const hwnas_score *score)
+{
+    const bool is_ranked = e < at->entries + at->n_ranked;
+    if (is_ranked)
+        count(search, at, e, -1);
+    e->score = *score;
+    if (!is_ranked)
+        return;
+    count(search, at, e, 1);
+    e->rank = rank_of(search, at, e);
+}
+
 /* The best that was not promoted, when it belongs to the best third; NULL: none does. */
 static entry *find_promotion(const halving *search, rung *at)
 {
     entry *best = NULL;
     size_t best_rank = room(at);
+    rank_new(search, at);
     for (size_t i = 0; i < at->n; i++) {
         entry *e = &at->entries[i];
-        size_t rank = 0;
-        if (e->is_promoted || isinf(e->score.violation))
-            continue;
-        for (size_t k = 0; k < at->n; k++)
-            rank += hwnas_score_is_better(&at->entries[k].score, &e->score,
-                                          search->config.n_objectives);
-        if (rank < best_rank) {
-            best_rank = rank;
+        if (!e->is_promoted && !isinf(e->score.violation) && e->rank < best_rank) {
+            best_rank = e->rank;
             best = e;
         }
     }
@@ -170,7 +209,7 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
     rung *at = &search->rungs[score->rung];
     for (size_t i = 0; i < at->n; i++)
         if (at->entries[i].trial == trial) {
-            at->entries[i].score = *score;
+            renew(search, at, &at->entries[i], score);
             return HWNAS_OK;
         }
     HWNAS_GROW(at->entries, at->n, at->capacity);

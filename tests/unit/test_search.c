@@ -520,6 +520,84 @@ static void halving_counts_what_meets_the_limits(void **state)
     hwnas_strategy_free(strategy);
 }
 
+/* Whom the rule of the head of successive_halving.c names, by comparing all with all; -1: none. */
+static long to_promote(const hwnas_score *scores, const bool *is_promoted, size_t n, int m)
+{
+    size_t n_feasible = 0, n_promoted = 0;
+    long best = -1;
+    for (size_t i = 0; i < n; i++) {
+        n_feasible += scores[i].violation == 0;
+        n_promoted += is_promoted[i];
+    }
+    const size_t room = (n_feasible ? n_feasible : n) / 3;
+    size_t least = room;
+    for (size_t i = 0; i < n && n_promoted < room; i++) {
+        size_t rank = 0;
+        for (size_t k = 0; k < n; k++)
+            rank += hwnas_score_is_better(&scores[k], &scores[i], m);
+        if (!is_promoted[i] && !isinf(scores[i].violation) && rank < least) {
+            least = rank;
+            best = (long)i;
+        }
+    }
+    return best;
+}
+
+static hwnas_score score_at_random(hwnas_rng *rng)
+{
+    const double draw = hwnas_rng_double(rng);
+    hwnas_score score = {.rung = 2,
+                         .violation = draw < 0.1   ? INFINITY
+                                      : draw < 0.3 ? floor(40 * draw)
+                                                   : 0};
+    for (int k = 0; k < 2; k++) /* with ties */
+        score.objectives[k] = floor(20 * hwnas_rng_double(rng));
+    return score;
+}
+
+/* Also where trials are told again with other values. */
+static void halving_promotes_by_the_rule(void **state)
+{
+    (void)state;
+    enum { N_TRIALS = 300 };
+    test_space t;
+    make_space(&t, 6, 4);
+    hwnas_strategy *strategy = make("successive-halving", &t, 3, 2);
+    hwnas_arch *archs[N_TRIALS], *arch = hwnas_arch_new(&t.space);
+    hwnas_score scores[N_TRIALS];
+    uint64_t trials[N_TRIALS];
+    bool is_promoted[N_TRIALS] = {false};
+    hwnas_rng rng = hwnas_rng_new(5, 1);
+    size_t n = 0, n_promoted = 0;
+    for (uint64_t trial = 0; n < N_TRIALS; trial++) {
+        const long expected = to_promote(scores, is_promoted, n, 2);
+        ask(strategy, trial, arch);
+        const int rung = strategy->ops->rung(strategy, trial);
+        assert_int_equal(rung, expected < 0 ? 2 : 1);
+        if (expected >= 0) { /* and never told, so that the rungs above stay empty */
+            assert_true(hwnas_arch_equal(arch, archs[expected]));
+            is_promoted[expected] = true;
+            n_promoted++;
+            continue;
+        }
+        archs[n] = hwnas_arch_copy(arch);
+        trials[n] = trial;
+        scores[n] = score_at_random(&rng);
+        tell(strategy, trial, arch, &scores[n]);
+        n++;
+        const size_t again = hwnas_rng_below(&rng, (uint32_t)n);
+        if (n % 5 == 0) {
+            scores[again] = score_at_random(&rng);
+            tell(strategy, trials[again], archs[again], &scores[again]);
+        }
+    }
+    assert_true(n_promoted > N_TRIALS / 6);
+    while (n)
+        hwnas_arch_free(archs[--n]);
+    hwnas_arch_free(arch);
+    hwnas_strategy_free(strategy);
+}
+
 /* Random. */
 
 /* Also past the middle of the space, where sampling changes from rejection to counting. Each value
@@ -569,6 +647,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(local_search_tries_neighbours),
         cmocka_unit_test(halving_climbs_the_ladder),
         cmocka_unit_test(halving_counts_what_meets_the_limits),
+        cmocka_unit_test(halving_promotes_by_the_rule),
         cmocka_unit_test(random_is_uniform),
     };
     if (argc > 1)
