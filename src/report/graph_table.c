@@ -75,7 +75,8 @@ static json_t *tensors_json(const hwnas_graph *graph, size_t n, const int *tenso
 
 json_t *hwnas_graph_json(const hwnas_graph *graph)
 {
-    json_t *layers = json_array(), *input = shape_json(&graph->tensors[graph->inputs[0]]);
+    json_t *layers = json_array();
+    json_t *input = graph->n_inputs ? shape_json(&graph->tensors[graph->inputs[0]]) : json_null();
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *node = &graph->nodes[i];
         json_array_append_new(

@@ -244,6 +244,32 @@ else:
 END
 }
 
+@test "a network without inputs is reported" {
+    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+graph = helper.make_graph([helper.make_node("Concat", ["x", "c"], ["z"], axis=0), helper.make_node("Relu", ["z"], ["y"])], "g",
+                          [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])],
+                          [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                          [numpy_helper.from_array(np.ones([2, 4], np.float32), "c")])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), "net.onnx")
+END
+    py <<'END'
+import hwnas
+with hwnas.Network("net.onnx", shape="n=0") as network:
+    with network.report() as report:
+        found = report.data()
+        assert (found["input"], found["inputs"]) == (None, []), found
+        assert [o["shape"] for o in found["outputs"]] == [[2, 4]], found
+        assert "relu" in str(report)
+with hwnas.Network("net.onnx", shape="n=3") as network, network.report() as report:
+    assert report.data()["input"] == [3, 4]
+END
+}
+
 @test "what two networks compute is compared as the program does" {
     "$HWNAS" compare --outputs mnist_cnn --device ref,cpu --json >differences.json
     py <<'END'
