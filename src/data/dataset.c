@@ -101,7 +101,9 @@ static hwnas_status open_all(hwnas_dataset *d, const hwnas_dataset_target *targe
     if (o->layout && strcmp(o->layout, "nchw") && strcmp(o->layout, "nhwc"))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "the layout is nchw or nhwc, not '%s'", o->layout);
     if (!target->n_inputs)
-        return hwnas_fail(HWNAS_E_INPUT, NULL, "the network has no inputs, only constants");
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          target->n_absent ? "no input of the network has values in this shape"
+                                           : "the network has no inputs, only constants");
     TRY(hwnas_dataset_check_files(target, n_files, files));
     for (size_t i = 0; i < target->n_inputs; i++) {
         TRY(hwnas_dataset_source_open(&d->sources[i], target, i, n_files, files, o->layout));

@@ -30,7 +30,10 @@ static hwnas_status load_onnx(hwnas_graph **out, int *batch, const hwnas_model_r
                                       .list = request->set ? request->set->list : NULL};
     TRY_OUT(hwnas_onnx_load_shaped(&graph, &own, request->name, &shapes, skipped));
     if (!graph->n_inputs) {
-        status = hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no inputs, only constants", request->name);
+        status = hwnas_fail(HWNAS_E_INPUT, NULL,
+                            graph->n_absent ? "no input of %s has values in this shape"
+                                            : "%s has no inputs, only constants",
+                            request->name);
         goto out;
     }
     TRY_OUT(check_batch(request, &own));

@@ -247,6 +247,26 @@ END
     "$HWNAS" run "${prefill[@]}"
 }
 
+@test "a network of which no input has values is told so" {
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+for name, node in ("open", helper.make_node("Concat", ["x", "c"], ["y"], axis=0)), ("none", helper.make_node("Relu", ["c"], ["y"])):
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 4])] * (name == "open"),
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(np.ones([2, 4], np.float32), "c")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), name + ".onnx")
+np.save("x.npy", np.ones([1, 3, 4], np.float32))
+END
+    refuses 2 "*no input of open.onnx has values in this shape" profile open.onnx --device null --shape n=0
+    refuses 2 "*no input of the network has values in this shape" run open.onnx --shape n=0 --input x=x.npy --output y.npz
+    refuses 2 "*none.onnx has no inputs, only constants" profile none.onnx --device null
+    refuses 2 "*the network has no inputs, only constants" run none.onnx --input x=x.npy --output y.npz
+    "$HWNAS" profile open.onnx --device null --shape n=1 --seconds 0.02 >out
+}
+
 @test "wrong shapes are told with their place and a hint" {
     make two.onnx ids=batch,sequence,8 mask=batch,sequence,8
     local text
