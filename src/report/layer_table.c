@@ -61,14 +61,21 @@ static void put_layer(hwnas_grid *grid, const hwnas_layers *layers, const hwnas_
     hwnas_grid_cell(grid, "%s", layer->how);
 }
 
+/* A profile that others wrote may lack the interval. */
+static void add_interval(hwnas_str *out, int decimals, double low, double high)
+{
+    if (!isnan(low) && !isnan(high))
+        hwnas_str_addf(out, " [%.*f, %.*f]", decimals, low, decimals, high);
+}
+
 static void add_limits(hwnas_str *out, const hwnas_roofline *r)
 {
     const hwnas_rate *memory = hwnas_roofline_memory(r);
-    hwnas_str_addf(out,
-                   "limits: %.1f GFLOP/s [%.1f, %.1f], memory %.1f GB/s [%.1f, %.1f], more in "
-                   "caches%s\n",
-                   1e-9 * r->flops.p50, 1e-9 * r->flops.low, 1e-9 * r->flops.high,
-                   1e-9 * memory->p50, 1e-9 * memory->low, 1e-9 * memory->high,
+    hwnas_str_addf(out, "limits: %.1f GFLOP/s", 1e-9 * r->flops.p50);
+    add_interval(out, 1, 1e-9 * r->flops.low, 1e-9 * r->flops.high);
+    hwnas_str_addf(out, ", memory %.1f GB/s", 1e-9 * memory->p50);
+    add_interval(out, 1, 1e-9 * memory->low, 1e-9 * memory->high);
+    hwnas_str_addf(out, ", more in caches%s\n",
                    r->is_unstable ? "; the machine was disturbed meanwhile: hwnas devices --refresh"
                                   : "");
 }
@@ -104,12 +111,13 @@ static void add_sum(hwnas_str *out, const hwnas_layers *layers)
     const hwnas_timing *whole = &layers->whole, *beside = &layers->ratio;
     hwnas_str_addf(out, "sum of the %zu parts %.4g ms, the whole %.4g ms", layers->n,
                    1e3 * layers->sum, 1e3 * whole->p50);
-    if (!isnan(whole->low)) /* a profile that others wrote may lack it */
+    if (!isnan(whole->low) && !isnan(whole->high))
         hwnas_str_addf(out, " [%.4g, %.4g]", 1e3 * whole->low, 1e3 * whole->high);
     hwnas_str_addf(out, ": %.3f", layers->sum / whole->p50);
-    if (!isnan(beside->p50))
-        hwnas_str_addf(out, "; side by side %.3f [%.3f, %.3f]", beside->p50, beside->low,
-                       beside->high);
+    if (!isnan(beside->p50)) {
+        hwnas_str_addf(out, "; side by side %.3f", beside->p50);
+        add_interval(out, 3, beside->low, beside->high);
+    }
 }
 
 static void add_text(hwnas_str *out, const hwnas_layers *layers)

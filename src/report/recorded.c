@@ -60,6 +60,9 @@ static hwnas_status check_layers(json_t *layers, const char *path, size_t row)
         return HWNAS_OK;
     if (json_unpack_ex(layers, &error, JSON_VALIDATE_ONLY, "{s:F, s:[*]}", "whole_seconds", "list"))
         return fail_shape(path, "layers of row", row, &error);
+    error = (json_error_t){.text = "the whole of them takes no time"};
+    if (json_array_size(list) && !is_possible(layers, "whole_seconds", false))
+        return fail_shape(path, "layers of row", row, &error);
     json_array_foreach(list, i, layer)
     {
         if (!is_layer(layer, &error))

@@ -207,6 +207,8 @@ layers of row 1|here:d["rows"][0]["layers"] = []
 layers of row 1|here:layers["list"] = {}
 a layer of row 1|here:layers["list"][0]["name"] = 7
 a layer of row 1: its time, MACs or bytes cannot be|here:layers["list"][0]["macs"] = 1e300
+layers of row 1: the whole of them takes no time|here:layers["whole_seconds"] = 0
+layers of row 1: the whole of them takes no time|here:layers["whole_seconds"] = -1
 roofline of row 1|here:layers["roofline"]["bandwidths"] = []
 roofline of row 1|here:layers["roofline"]["flops_per_second"] = -1
 a comparison of another version|money:d["version"] = 2
@@ -253,11 +255,15 @@ for row in d["rows"]:
     layers = row["layers"]
     row["layers"] = {"whole_seconds": layers["whole_seconds"], "list": [
         {k: l[k] for k in ("name", "operators", "how", "p50_seconds", "macs", "bytes")} for l in layers["list"]]}
+    row["layers"]["ratio"], row["layers"]["whole_low_seconds"] = 1.0, layers["whole_seconds"]
+    row["layers"]["roofline"] = {"flops_per_second": 1.5e11, "bandwidths": [{"bytes": 1e8, "bytes_per_second": 1.25e10}]}
 json.dump(d, open("few.json", "w"))
 END
     ends 0 report few.json --markdown
     [ "$(grep -c '^## ' few.md)" = 2 ]
     not grep -w nan few.md
+    grep "limits: 150.0 GFLOP/s, memory 12.5 GB/s, more in caches" few.md
+    grep "; side by side 1.000$" few.md
     diff <(grep -cE '^\| ' printed) <(grep -cE '^\| ' few.md)
 }
 
