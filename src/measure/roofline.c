@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/json_number.h"
 #include "base/str.h"
 #include "graph/op.h"
 #include "measure/cores.h"
@@ -261,23 +262,17 @@ json_t *hwnas_roofline_json(const hwnas_roofline *r)
                      bandwidths, "unstable", r->is_unstable);
 }
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 void hwnas_roofline_of_json(hwnas_roofline *out, const json_t *json)
 {
     const json_t *list = json_object_get(json, "bandwidths");
     const json_t *memory = json_array_get(list, json_array_size(list) - 1);
-    *out = (hwnas_roofline){.flops = {.p50 = number_of(json, "flops_per_second"),
-                                      .low = number_of(json, "flops_low"),
-                                      .high = number_of(json, "flops_high")},
+    *out = (hwnas_roofline){.flops = {.p50 = hwnas_json_number(json, "flops_per_second"),
+                                      .low = hwnas_json_number(json, "flops_low"),
+                                      .high = hwnas_json_number(json, "flops_high")},
                             .is_unstable = json_is_true(json_object_get(json, "unstable"))};
-    out->bandwidths[HWNAS_N_BANDWIDTHS - 1].bytes = number_of(memory, "bytes");
+    out->bandwidths[HWNAS_N_BANDWIDTHS - 1].bytes = hwnas_json_number(memory, "bytes");
     out->bandwidths[HWNAS_N_BANDWIDTHS - 1].rate =
-        (hwnas_rate){.p50 = number_of(memory, "bytes_per_second"),
-                     .low = number_of(memory, "low"),
-                     .high = number_of(memory, "high")};
+        (hwnas_rate){.p50 = hwnas_json_number(memory, "bytes_per_second"),
+                     .low = hwnas_json_number(memory, "low"),
+                     .high = hwnas_json_number(memory, "high")};
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_number.h"
 #include "base/str.h"
 #include "device/device.h"
 #include "graph/op.h"
@@ -304,12 +305,6 @@ json_t *hwnas_layers_json(const hwnas_layers *layers)
                      "list", list);
 }
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static const char *text_of(hwnas_arena *arena, const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -327,18 +322,18 @@ static hwnas_bound bound_of(const json_t *layer)
 
 static hwnas_layer layer_of(hwnas_arena *arena, const json_t *json)
 {
-    const double macs = number_of(json, "macs");
+    const double macs = hwnas_json_number(json, "macs");
     return (hwnas_layer){.name = text_of(arena, json, "name"),
                          .ops = text_of(arena, json, "operators"),
                          .how = text_of(arena, json, "how"),
                          .position = (size_t)json_integer_value(json_object_get(json, "position")),
-                         .time = {.p50 = number_of(json, "p50_seconds"),
-                                  .low = number_of(json, "p50_low_seconds"),
-                                  .high = number_of(json, "p50_high_seconds")},
+                         .time = {.p50 = hwnas_json_number(json, "p50_seconds"),
+                                  .low = hwnas_json_number(json, "p50_low_seconds"),
+                                  .high = hwnas_json_number(json, "p50_high_seconds")},
                          .macs = macs > 0 && macs < 9e18 ? (int64_t)macs : 0,
-                         .bytes = number_of(json, "bytes"),
-                         .weight_bytes = number_of(json, "weight_bytes"),
-                         .least_seconds = number_of(json, "least_seconds"),
+                         .bytes = hwnas_json_number(json, "bytes"),
+                         .weight_bytes = hwnas_json_number(json, "weight_bytes"),
+                         .least_seconds = hwnas_json_number(json, "least_seconds"),
                          .bound = bound_of(json)};
 }
 
@@ -351,12 +346,12 @@ hwnas_layers *hwnas_layers_of_json(hwnas_arena *arena, const json_t *json)
                           .n_samples = (size_t)json_integer_value(json_object_get(json, "samples")),
                           .layers =
                               hwnas_arena_alloc(arena, json_array_size(list) * sizeof *out->layers),
-                          .whole = {.p50 = number_of(json, "whole_seconds"),
-                                    .low = number_of(json, "whole_low_seconds"),
-                                    .high = number_of(json, "whole_high_seconds")},
-                          .ratio = {.p50 = number_of(json, "ratio"),
-                                    .low = number_of(json, "ratio_low"),
-                                    .high = number_of(json, "ratio_high")},
+                          .whole = {.p50 = hwnas_json_number(json, "whole_seconds"),
+                                    .low = hwnas_json_number(json, "whole_low_seconds"),
+                                    .high = hwnas_json_number(json, "whole_high_seconds")},
+                          .ratio = {.p50 = hwnas_json_number(json, "ratio"),
+                                    .low = hwnas_json_number(json, "ratio_low"),
+                                    .high = hwnas_json_number(json, "ratio_high")},
                           .has_roofline = json_is_object(roofline)};
     for (size_t i = 0; i < out->n; i++) {
         out->layers[i] = layer_of(arena, json_array_get(list, i));

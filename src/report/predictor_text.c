@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_number.h"
 #include "predict/extrapolation.h"
 #include "report/grid.h"
 
@@ -14,8 +15,7 @@ static const char *text_of(const json_t *object, const char *key)
 
 static double score(const json_t *file, const char *key)
 {
-    const json_t *value = json_object_get(json_object_get(file, "cross_validation"), key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return hwnas_json_number(json_object_get(file, "cross_validation"), key);
 }
 
 static void add_head(hwnas_str *out, const char *name, const json_t *file)

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/json_number.h"
 #include "base/mem.h"
 #include "store/packed.h"
 #include "store/trial_rows.h"
@@ -32,9 +33,8 @@ static hwnas_status read_kind(hwnas_event_kind *out, const hwnas_store *store, h
 void hwnas_event_read_detail(hwnas_event *event, const char *text)
 {
     json_t *detail = text ? json_loads(text, 0, NULL) : NULL;
-    const json_t *estimate = json_object_get(detail, "estimate");
     event->run_seconds = json_number_value(json_object_get(detail, "run_seconds"));
-    event->estimate = json_is_number(estimate) ? json_number_value(estimate) : NAN;
+    event->estimate = hwnas_json_number(detail, "estimate");
     json_decref(detail);
 }
 
