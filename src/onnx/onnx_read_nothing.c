@@ -9,19 +9,20 @@
 typedef hwnas_onnx_named named;
 typedef hwnas_onnx_reader reader;
 
-static bool has_zero(size_t rank, const int64_t *dims)
+/* A length below 0 is none: whoever takes the constant refuses it. */
+static bool has_no_values(size_t rank, const int64_t *dims)
 {
+    int64_t least = 1;
     for (size_t i = 0; i < rank; i++)
-        if (dims[i] == 0)
-            return true;
-    return false;
+        least = dims[i] < least ? dims[i] : least;
+    return least == 0;
 }
 
 bool hwnas_onnx_is_nothing(const reader *r, const char *name)
 {
     const named *from = hwnas_onnx_find_origin(r, name);
-    return from && (from->is_empty || (from->constant && has_zero(from->constant->n_dims,
-                                                                  from->constant->dims)));
+    return from && (from->is_empty || (from->constant && has_no_values(from->constant->n_dims,
+                                                                       from->constant->dims)));
 }
 
 const int64_t *hwnas_onnx_empty_dims(int *rank, const reader *r, const char *name)
@@ -81,6 +82,13 @@ hwnas_status hwnas_onnx_read_transpose(int *out, reader *r, const Onnx__NodeProt
     return HWNAS_OK;
 }
 
+/* What the input has none of cannot have the shape. `why`: "the shape ..." */
+static hwnas_status fail_shape(const Onnx__NodeProto *node, const char *why)
+{
+    return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: '%.100s' has no values, and the shape %s",
+                      hwnas_onnx_describe(node).s, node->input[0], why);
+}
+
 hwnas_status hwnas_onnx_read_reshape(int *out, reader *r, const Onnx__NodeProto *node,
                                      const char *name)
 {
@@ -93,20 +101,24 @@ hwnas_status hwnas_onnx_read_reshape(int *out, reader *r, const Onnx__NodeProto 
     hwnas_onnx_list shape;
     const bool copies = !hwnas_onnx_int(node, "allowzero", 0);
     TRY(hwnas_onnx_read_list(&shape, r, node, "shape", 1));
-    bool fits = shape.n > 0;
+    if (shape.n < 0)
+        return fail_shape(node, "is missing");
+    bool has_zero = false;
     for (int i = 0; i < shape.n; i++) {
         int64_t *dim = &shape.items[i];
-        if (*dim == 0 && copies) /* 0: the input's */
-            *dim = i < rank ? in[i] : -2;
-        fits &= *dim >= 0 || (*dim == -1 && open < 0);
+        if (*dim < -1 || (*dim == -1 && open >= 0))
+            return fail_shape(node, "has more than one length below 0, or one below -1");
         open = *dim == -1 ? i : open;
+        if (*dim == 0 && copies && i >= rank)
+            return fail_shape(node, "copies a dimension that is not there");
+        *dim = *dim == 0 && copies ? in[i] : *dim;
+        has_zero |= *dim == 0;
     }
     /* -1 is what is left: nothing, unless that could be any number. */
-    const bool is_nothing = fits && has_zero((size_t)shape.n, shape.items);
-    if (!fits || is_nothing == (open >= 0))
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "%s: '%.100s' has no values, and the shape wants some",
-                          hwnas_onnx_describe(node).s, node->input[0]);
+    if (has_zero && open >= 0)
+        return fail_shape(node, "leaves a length open that could be any");
+    if (!has_zero && open < 0)
+        return fail_shape(node, "wants some");
     if (open >= 0)
         shape.items[open] = 0;
     hwnas_onnx_give_nothing(r, node, shape.n, shape.items);

@@ -199,6 +199,12 @@ from onnx import TensorProto, helper, numpy_helper
 for name, node, numbers in [
     ("some", helper.make_node("Reshape", ["e", "n"], ["z"]), [1, 5]),
     ("any", helper.make_node("Reshape", ["e", "n"], ["z"]), [-1, 0]),
+    ("opens", helper.make_node("Reshape", ["e", "n"], ["z"]), [1, -1, -1, 4]),
+    ("below", helper.make_node("Reshape", ["e", "n"], ["z"]), [1, 0, -4]),
+    ("fourth", helper.make_node("Reshape", ["e", "n"], ["z"]), [1, 0, 4, 0]),
+    ("shapeless", helper.make_node("Reshape", ["e"], ["z"]), [0]),
+    ("scalar", helper.make_node("Reshape", ["e", "n"], ["z"]), []),
+    ("negative", helper.make_node("Reshape", ["e", "n"], ["z"]), [0]),
     ("order", helper.make_node("Transpose", ["e"], ["z"], perm=[0, 0, 1]), [0]),
     ("squeeze", helper.make_node("Squeeze", ["e", "n"], ["z"]), [2]),
     ("twice", helper.make_node("Unsqueeze", ["e", "n"], ["z"]), [0, 0]),
@@ -207,11 +213,19 @@ for name, node, numbers in [
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 4])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
                               [numpy_helper.from_array(np.zeros([1, 0, 4], np.float32), "e"),
-                               numpy_helper.from_array(np.array(numbers), "n")])
+                               numpy_helper.from_array(np.array(numbers, np.int64), "n")])
+    if name == "negative":
+        graph.initializer[0].dims[:] = [-1, 0]
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), name + ".onnx")
 END
     refuses 2 "*(Reshape): 'e' has no values, and the shape wants some" profile some.onnx --device null
-    refuses 2 "*(Reshape): 'e' has no values, and the shape wants some" profile any.onnx --device null
+    refuses 2 "*(Reshape): 'e' has no values, and the shape leaves a length open that could be any" profile any.onnx --device null
+    refuses 2 "*(Reshape): 'e' *shape has more than one length below 0, or one below -1" profile opens.onnx --device null
+    refuses 2 "*(Reshape): 'e' *shape has more than one length below 0, or one below -1" profile below.onnx --device null
+    refuses 2 "*(Reshape): 'e' *shape copies a dimension that is not there" profile fourth.onnx --device null
+    refuses 2 "*(Reshape): 'e' has no values, and the shape is missing" profile shapeless.onnx --device null
+    refuses 2 "*(Reshape): 'e' has no values, and the shape wants some" profile scalar.onnx --device null
+    refuses 2 "*'e' would have the shape -1x0*" profile negative.onnx --device null
     refuses 1 "*(Transpose): attribute 'perm' does not name each dimension once" profile order.onnx --device null
     refuses 1 "*(Squeeze): attribute 'axes' names a dimension that is not 1" profile squeeze.onnx --device null
     refuses 1 "*(Unsqueeze): attribute 'axes' names a dimension twice" profile twice.onnx --device null
