@@ -75,6 +75,8 @@ struct hwnas_op {
     int n_statistics; /* how many of the last weights training does not learn: running means */
     bool commutes; /* inputs may change places */
     bool joins;    /* may join branches: add, mul, concat */
+    bool is_elementwise; /* each value is computed of those at its place in the data inputs, which
+                            are broadcast */
     bool keeps_zeros; /* zeros give zeros, at least without a bias */
     bool takes_integers; /* in a space, an input may hold whole numbers */
     bool is_epilogue;    /* kernels of convolutions and products end with it at no cost */

@@ -145,12 +145,15 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
         return HWNAS_OK;
     int output = HWNAS_ONNX_NOT_MADE;
     const char *type = strcmp(node->op_type, "Scatter") ? node->op_type : "ScatterElements";
-    TRY(hwnas_onnx_read_form(&output, r, node, hwnas_onnx_node_name(r, node)));
+    const hwnas_op *op = is_standard ? hwnas_op_by_onnx(type) : NULL; /* renamed in opset 11 */
+    if (is_standard)
+        TRY(hwnas_onnx_keep_nothing(r, node, op));
+    if (!hwnas_onnx_is_nothing(r, node->output[0]))
+        TRY(hwnas_onnx_read_form(&output, r, node, hwnas_onnx_node_name(r, node)));
     if (hwnas_onnx_is_nothing(r, node->output[0]))
         return HWNAS_OK;
     if (output != HWNAS_ONNX_NOT_MADE)
         return name_output(r, node, output);
-    const hwnas_op *op = is_standard ? hwnas_op_by_onnx(type) : NULL; /* renamed in opset 11 */
     if (!op)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
                           hwnas_onnx_describe(node).s, is_standard ? "" : node->domain,

@@ -380,12 +380,11 @@ hwnas_status hwnas_onnx_read_input(reader *r, const Onnx__ValueInfoProto *from)
                           from->name, shape->n_dim, HWNAS_MAX_RANK);
     int64_t dims[HWNAS_MAX_RANK] = {0};
     TRY(read_dims(dims, r, shape, from->name));
-    for (size_t i = 0; i < shape->n_dim; i++)
-        if (dims[i] == 0) { /* such as the cache before the first token */
-            hwnas_onnx_set_nothing(r, value, (int)shape->n_dim, dims);
-            hwnas_graph_add_absent(r->graph, from->name);
-            return HWNAS_OK;
-        }
+    /* Such as the cache before the first token. */
+    if (hwnas_onnx_give_nothing(r, from->name, (int)shape->n_dim, dims)) {
+        hwnas_graph_add_absent(r->graph, from->name);
+        return HWNAS_OK;
+    }
     return hwnas_graph_add_input(&value->tensor, r->graph, from->name, dtype, (int)shape->n_dim,
                                  dims);
 }

@@ -43,27 +43,12 @@ hwnas_status hwnas_onnx_read_constant(int *out, hwnas_onnx_reader *r, const Onnx
     return add_constant(out, r, name, is_list, &length, values, is_whole);
 }
 
-/* The dimensions of a node's first input, which may have no values. `dims`: HWNAS_MAX_RANK. */
-static hwnas_status read_dims(int *rank, int64_t *dims, hwnas_onnx_reader *r,
-                              const Onnx__NodeProto *node)
-{
-    int input;
-    const int64_t *from = node->n_input ? hwnas_onnx_empty_dims(rank, r, node->input[0]) : NULL;
-    if (!from) {
-        TRY(hwnas_onnx_input(&input, r, node, 0));
-        *rank = r->graph->tensors[input].rank;
-        from = r->graph->tensors[input].dims;
-    }
-    memcpy(dims, from, (size_t)*rank * sizeof *dims);
-    return HWNAS_OK;
-}
-
 hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                    const char *name)
 {
     int rank;
     int64_t dims[HWNAS_MAX_RANK];
-    TRY(read_dims(&rank, dims, r, node));
+    TRY(hwnas_onnx_dims(&rank, dims, r, node, 0));
     int64_t start = hwnas_onnx_int(node, "start", 0), end = hwnas_onnx_int(node, "end", rank);
     start = start < 0 ? start + rank : start;
     end = end < 0 ? end + rank : end > rank ? rank : end;
@@ -71,11 +56,9 @@ hwnas_status hwnas_onnx_read_shape(int *out, hwnas_onnx_reader *r, const Onnx__N
     int64_t n = 0;
     for (int64_t i = start < 0 ? 0 : start; i < end; i++)
         values[n++] = (float)dims[i];
-    if (n == 0) {
-        hwnas_onnx_give_nothing(r, node, 1, &n);
-        return HWNAS_OK;
-    }
-    return add_constant(out, r, name, 1, &n, values, true);
+    return hwnas_onnx_give_nothing(r, node->output[0], 1, &n)
+               ? HWNAS_OK
+               : add_constant(out, r, name, 1, &n, values, true);
 }
 
 hwnas_status hwnas_onnx_read_size(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
@@ -105,6 +88,8 @@ hwnas_status hwnas_onnx_read_constant_of_shape(int *out, hwnas_onnx_reader *r,
     }
     if (shape.n < 0)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no shape", hwnas_onnx_describe(node).s);
+    if (hwnas_onnx_give_nothing(r, node->output[0], shape.n, shape.items))
+        return HWNAS_OK;
     TRY(hwnas_graph_add_weight(out, r->graph, name, shape.n, shape.items, HWNAS_INIT_ZERO, false));
     hwnas_tensor *tensor = &r->graph->tensors[*out];
     const int64_t n = hwnas_tensor_count(tensor);
@@ -137,9 +122,11 @@ hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__N
         dtype = from->dtype; /* all three have it */
     }
     const double length = ceil((ends[1] - ends[0]) / ends[2]);
-    if (!(length >= 1 && length <= MOST))
-        return hwnas_onnx_unsupported(node, "limit", "gives no values, or more than 2^20");
-    const int64_t n = (int64_t)length;
+    if (isnan(length) || length > MOST)
+        return hwnas_onnx_unsupported(node, "limit", "gives no numbers, or more than 2^20");
+    const int64_t n = length < 1 ? 0 : (int64_t)length;
+    if (hwnas_onnx_give_nothing(r, node->output[0], 1, &n))
+        return HWNAS_OK;
     float *values = hwnas_arena_alloc(r->graph->arena, (size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++)
         values[i] = (float)(ends[0] + (double)i * ends[2]);
@@ -154,13 +141,8 @@ hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__N
 hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
-    int input, rank = 0;
+    int input;
     hwnas_dtype to;
-    if (node->n_input && hwnas_onnx_is_nothing(r, node->input[0])) {
-        const int64_t *dims = hwnas_onnx_empty_dims(&rank, r, node->input[0]);
-        hwnas_onnx_give_nothing(r, node, rank, dims);
-        return HWNAS_OK;
-    }
     TRY(hwnas_onnx_input(&input, r, node, 0));
     TRY(hwnas_onnx_dtype(&to, (int32_t)hwnas_onnx_int(node, "to", 0), "the result of", name));
     const hwnas_dtype from = r->graph->tensors[input].dtype;
@@ -188,10 +170,8 @@ static hwnas_status give_reshaped(int *out, hwnas_onnx_reader *r, const Onnx__No
                                   const char *name, int n, const int64_t *dims)
 {
     int input;
-    if (hwnas_onnx_is_nothing(r, node->input[0])) {
-        hwnas_onnx_give_nothing(r, node, n, dims);
+    if (hwnas_onnx_give_nothing(r, node->output[0], n, dims))
         return HWNAS_OK;
-    }
     TRY(hwnas_onnx_input(&input, r, node, 0));
     return add_reshape(out, r, name, input, n, dims);
 }
@@ -199,21 +179,24 @@ static hwnas_status give_reshaped(int *out, hwnas_onnx_reader *r, const Onnx__No
 hwnas_status hwnas_onnx_read_flatten(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                      const char *name)
 {
-    int64_t axis = hwnas_onnx_int(node, "axis", 1), dims[2] = {1, 1};
-    int input;
-    if (axis > 0)
+    int64_t axis = hwnas_onnx_int(node, "axis", 1), in[HWNAS_MAX_RANK], dims[2] = {1, 1};
+    int input, rank;
+    const bool has_none = hwnas_onnx_reads_nothing(r, node, 1);
+    if (axis > 0 && !has_none)
         return HWNAS_OK;
-    TRY(hwnas_onnx_input(&input, r, node, 0));
-    const hwnas_tensor *in = &r->graph->tensors[input];
-    axis += axis < 0 ? in->rank : 0;
-    const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
-    if (axis < 0)
+    TRY(hwnas_onnx_dims(&rank, in, r, node, 0));
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis > rank)
         return hwnas_onnx_unsupported(node, "axis", "names a dimension that is not there");
-    if (axis > 0)
+    if (axis > 0 && !has_none) {
+        const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {axis}};
+        TRY(hwnas_onnx_input(&input, r, node, 0));
         return hwnas_onnx_add(out, r, HWNAS_OP_FLATTEN, name, NULL, &attr, 1, &input);
-    for (int i = 0; i < in->rank; i++)
-        dims[i >= axis] *= in->dims[i];
-    return add_reshape(out, r, name, input, 2, dims);
+    }
+    for (int i = 0; i < rank; i++)
+        if (__builtin_mul_overflow(dims[i >= axis], in[i], &dims[i >= axis]))
+            return hwnas_onnx_unsupported(node, "axis", "gives a length beyond 2^63");
+    return give_reshaped(out, r, node, name, 2, dims);
 }
 
 /* Which axes, as bits; negative ones count from the end of `rank`. */
@@ -237,7 +220,7 @@ hwnas_status hwnas_onnx_read_squeeze(int *out, hwnas_onnx_reader *r, const Onnx_
     unsigned axes;
     int rank, n = 0;
     int64_t in[HWNAS_MAX_RANK], dims[HWNAS_MAX_RANK];
-    TRY(read_dims(&rank, in, r, node));
+    TRY(hwnas_onnx_dims(&rank, in, r, node, 0));
     TRY(hwnas_onnx_read_list(&list, r, node, "axes", 1));
     TRY(axes_of(&axes, node, &list, rank));
     for (int i = 0; i < rank; i++) {
@@ -257,7 +240,7 @@ hwnas_status hwnas_onnx_read_unsqueeze(int *out, hwnas_onnx_reader *r, const Onn
     unsigned axes;
     int in_rank, from = 0;
     int64_t in[HWNAS_MAX_RANK] = {0}, dims[HWNAS_MAX_RANK];
-    TRY(read_dims(&in_rank, in, r, node));
+    TRY(hwnas_onnx_dims(&in_rank, in, r, node, 0));
     TRY(hwnas_onnx_read_list(&list, r, node, "axes", 1));
     const int rank = in_rank + (list.n < 0 ? 0 : list.n);
     TRY(axes_of(&axes, node, &list, rank));
@@ -330,24 +313,28 @@ static hwnas_status add_backwards(int *tensor, hwnas_onnx_reader *r, const Onnx_
     return hwnas_onnx_built(tensor, &b, hwnas_onnx_pick(&b, *tensor, axis, count, places));
 }
 
-/* Several axes are cut one after the other; an axis that is left whole is not cut. */
-static bool takes_nothing(const hwnas_tensor *in, int64_t axis, int64_t begin, int64_t end)
+/* How many of `n` places are taken; `step` is not 0. */
+static int64_t length_of_cut(int64_t n, int64_t begin, int64_t end, int64_t step)
 {
-    axis += axis < 0 ? in->rank : 0;
-    if (axis < 0 || axis >= in->rank)
-        return false; /* is refused where it is cut */
-    const int64_t n = in->dims[axis];
-    begin = begin < -n ? 0 : begin < 0 ? begin + n : begin;
-    end = end < -n ? 0 : end < 0 ? end + n : end > n ? n : end;
-    return end <= begin;
+    const int64_t first = step < 0 && n ? -1 : 0, last = step < 0 && n ? n - 1 : n;
+    begin += begin < 0 ? n : 0;
+    begin = begin < 0 ? 0 : begin > last ? last : begin;
+    end += end < 0 ? n : 0;
+    end = end < first ? first : end > last ? last : end;
+    if (step > 0)
+        return begin < end ? 1 + (end - begin - 1) / step : 0;
+    return begin > end ? 1 - (begin - end - 1) / step : 0;
 }
 
+/* Several axes are cut one after the other; an axis that is left whole is not cut. */
 hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                    const char *name)
 {
     hwnas_onnx_list starts, ends, axes, steps;
-    int input;
-    TRY(hwnas_onnx_input(&input, r, node, 0));
+    int rank, done;
+    int64_t dims[HWNAS_MAX_RANK];
+    const bool has_none = hwnas_onnx_reads_nothing(r, node, 1);
+    TRY(hwnas_onnx_dims(&rank, dims, r, node, 0));
     TRY(hwnas_onnx_read_list(&starts, r, node, "starts", 1));
     TRY(hwnas_onnx_read_list(&ends, r, node, "ends", 2));
     TRY(hwnas_onnx_read_list(&axes, r, node, "axes", 3));
@@ -356,7 +343,19 @@ hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__N
         (steps.n >= 0 && steps.n != starts.n))
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s: starts, ends, axes and steps do not match",
                           hwnas_onnx_describe(node).s);
-    int done = input;
+    for (int i = 0; i < starts.n; i++) {
+        int64_t axis = axes.n < 0 ? i : axes.items[i];
+        const int64_t step = steps.n < 0 ? 1 : steps.items[i];
+        axis += axis < 0 ? rank : 0;
+        if (axis >= 0 && axis < rank && step != 0)
+            dims[axis] = length_of_cut(dims[axis], starts.items[i], ends.items[i], step);
+        else if (has_none) /* else it is refused where it is cut */
+            return hwnas_onnx_unsupported(node, "axes",
+                                          "names a dimension that is not there, or a step is 0");
+    }
+    if (hwnas_onnx_give_nothing(r, node->output[0], rank, dims))
+        return HWNAS_OK;
+    TRY(hwnas_onnx_input(&done, r, node, 0));
     for (int i = 0; i < starts.n; i++) {
         const int64_t axis = axes.n < 0 ? i : axes.items[i];
         const int64_t step = steps.n < 0 ? 1 : steps.items[i];
@@ -370,10 +369,6 @@ hwnas_status hwnas_onnx_read_slice(int *out, hwnas_onnx_reader *r, const Onnx__N
                               axis, starts.items[i], ends.items[i], step));
             continue;
         }
-        if (takes_nothing(&r->graph->tensors[done], axis, starts.items[i], ends.items[i])) {
-            hwnas_onnx_give_nothing(r, node, 0, NULL);
-            return HWNAS_OK;
-        }
         TRY(add_slice(&done, r, name, is_last ? NULL : suffix, done, axis, starts.items[i],
                       ends.items[i], step));
     }
@@ -385,24 +380,29 @@ hwnas_status hwnas_onnx_read_split(int *out, hwnas_onnx_reader *r, const Onnx__N
                                    const char *name)
 {
     hwnas_onnx_list sizes;
-    int input;
-    TRY(hwnas_onnx_input(&input, r, node, 0));
+    int input, rank;
+    int64_t dims[HWNAS_MAX_RANK];
+    TRY(hwnas_onnx_dims(&rank, dims, r, node, 0));
     TRY(hwnas_onnx_read_list(&sizes, r, node, "split", 1));
-    const hwnas_tensor *in = &r->graph->tensors[input];
     int64_t axis = hwnas_onnx_int(node, "axis", 0), at = 0;
-    axis += axis < 0 ? in->rank : 0;
-    if (axis < 0 || axis >= in->rank || (sizes.n >= 0 && (size_t)sizes.n != node->n_output))
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank || (sizes.n >= 0 && (size_t)sizes.n != node->n_output))
         return hwnas_onnx_unsupported(node, "axis", "does not fit");
-    const int64_t n = in->dims[axis], parts = (int64_t)node->n_output,
-                  even = (n + parts - 1) / parts;
+    const int64_t n = dims[axis], parts = (int64_t)node->n_output, even = (n + parts - 1) / parts;
     for (size_t i = 0; i < node->n_output; i++) {
         const int64_t size = sizes.n >= 0 ? sizes.items[i] : n - at < even ? n - at : even;
         const char *suffix = i ? hwnas_arena_printf(r->graph->arena, "part%zu", i) : NULL;
+        const bool may_be_0 = sizes.n >= 0 || n == 0;
+        const int64_t from = at;
         int part;
-        if (size < 1 || size > n - at)
+        if (size < !may_be_0 || size > n - at)
             return hwnas_onnx_unsupported(node, "split", "has sizes that are not the input's parts");
-        TRY(add_slice(&part, r, name, suffix, input, axis, at, at + size, 1));
+        dims[axis] = size;
         at += size;
+        if (hwnas_onnx_give_nothing(r, node->output[i], rank, dims))
+            continue;
+        TRY(hwnas_onnx_input(&input, r, node, 0));
+        TRY(add_slice(&part, r, name, suffix, input, axis, from, at, 1));
         if (i == 0)
             *out = part;
         else if (!is_empty(node->output[i]))

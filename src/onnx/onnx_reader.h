@@ -17,7 +17,7 @@ typedef struct hwnas_onnx_named {
     bool is_missing;                   /* of a node that was left out */
     bool is_empty;                     /* known to have no values, which no tensor of ours can be */
     int empty_rank;                    /* of such a one, with its ... */
-    const int64_t *empty_dims;         /* ... dimensions; NULL: they are not known */
+    const int64_t *empty_dims;         /* ... dimensions */
     struct hwnas_onnx_named *same_as;  /* what an Identity passed on; else NULL */
     int tensor;                        /* in the graph, once made */
 } hwnas_onnx_named;
@@ -142,15 +142,19 @@ const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, 
 
 /* Is what has the name known to have no values? */
 bool hwnas_onnx_is_nothing(const hwnas_onnx_reader *r, const char *name);
-/* The dimensions of such a one, of which one is zero; NULL: it has values, or nobody knows, or
- * there are more than a tensor of ours has. */
-const int64_t *hwnas_onnx_empty_dims(int *rank, const hwnas_onnx_reader *r, const char *name);
-/* Says that `value` has no values; its `rank` dimensions are copied. NULL: nobody knows them. */
-void hwnas_onnx_set_nothing(hwnas_onnx_reader *r, hwnas_onnx_named *value, int rank,
-                            const int64_t *dims);
-/* The same of the node's first output: a list of no axes, a part of nothing. */
-void hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const Onnx__NodeProto *node, int rank,
-                             const int64_t *dims);
+/* One of the node's first `n` inputs? */
+bool hwnas_onnx_reads_nothing(const hwnas_onnx_reader *r, const Onnx__NodeProto *node, size_t n);
+/* The dimensions of the node's input `i`, which may have no values. `dims`: HWNAS_MAX_RANK. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_dims(int *rank, int64_t *dims, hwnas_onnx_reader *r,
+                                           const Onnx__NodeProto *node, size_t i);
+/* Where one of the `rank` dimensions is 0: says that the value `name`, an input of the file or an
+ * output of a node, has no values; they are copied. False: it has some. An empty name is nobody's.
+ */
+bool hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const char *name, int rank, const int64_t *dims);
+/* The node's first output has no values either where one of the inputs has none that it is computed
+ * of value by value. `op` NULL: the operator is none of ours, or several. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_keep_nothing(hwnas_onnx_reader *r,
+                                                   const Onnx__NodeProto *node, const hwnas_op *op);
 
 /* ---- onnx_read_zero.c ---- */
 
@@ -179,7 +183,8 @@ hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_con
     hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
     hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
 hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce, hwnas_onnx_read_concat,
-    hwnas_onnx_read_reshape, hwnas_onnx_read_transpose;
+    hwnas_onnx_read_reshape, hwnas_onnx_read_transpose, hwnas_onnx_read_expand,
+    hwnas_onnx_read_gather;
 hwnas_onnx_form hwnas_onnx_read_gemm, hwnas_onnx_read_matmul, hwnas_onnx_read_recurrent,
     hwnas_onnx_read_variadic;
 hwnas_onnx_form hwnas_onnx_read_conv, hwnas_onnx_read_conv_transpose, hwnas_onnx_read_pool,

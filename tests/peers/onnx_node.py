@@ -63,8 +63,7 @@ OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Averag
 
 REASONS = {
     "has no values": """reshape_allowzero_reordered slice_start_out_of_bounds split_zero_size_splits tril_zero
-        triu_zero""",
-    "would have the shape 0": "constantofshape_int_shape_zero",
+        triu_zero constantofshape_int_shape_zero""",
     "attribute 'training_mode'": """batchnorm_example_training_mode
         batchnorm_epsilon_training_mode""",
     "zeroes values at random": """training_dropout_default training_dropout_default_mask
@@ -218,6 +217,10 @@ def page(found, n_run):
         "numbers up to 2^24. Three dimensions are computed as two at a time, LSTM, GRU and RNN from a given state step",
         "by step; `hwnas profile` measures the operators that it makes of them. Weights are constants, but for the",
         "kernel of a Conv, which may be an input of the network or computed.",
+        "",
+        "What has no values, such as the cache before the first token, goes through operators that compute value by value",
+        "and through Concat, Expand, Flatten, Gather, Reshape, Slice, Split, Squeeze, Transpose and Unsqueeze, until a Concat",
+        "puts it beside what has some; an output of the network has values.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -70,6 +70,7 @@ static double shrink(double x, double bias, double lambda)
         .keeps_zeros = true,                                                                       \
         .min_inputs = 1,                                                                           \
         .max_inputs = 1,                                                                           \
+        .is_elementwise = true,                                                                    \
         .infer = hwnas_infer_same,                                                                 \
         .compute = compute_##NAME,                                                                 \
     };

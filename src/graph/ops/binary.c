@@ -85,6 +85,7 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         .commutes = COMMUTES,                                                                      \
         .min_inputs = 2,                                                                           \
         .max_inputs = 2,                                                                           \
+        .is_elementwise = true,                                                                    \
         .infer = INFER,                                                                            \
         .compute = compute_##NAME,                                                                 \
         ##__VA_ARGS__,                                                                             \

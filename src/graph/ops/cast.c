@@ -50,6 +50,7 @@ const hwnas_op hwnas_op_cast = {
     .is_internal = true,
     .min_inputs = 1,
     .max_inputs = 1,
+    .is_elementwise = true,
     .infer = infer,
     .compute = compute,
 };

@@ -42,6 +42,7 @@ const hwnas_op hwnas_op_clip = {
     .is_epilogue = true,
     .min_inputs = 1,
     .max_inputs = 1,
+    .is_elementwise = true,
     .infer = infer,
     .compute = compute,
 };

@@ -22,6 +22,7 @@ const hwnas_op hwnas_op_dropout = {
     .is_common = true,
     .min_inputs = 1,
     .max_inputs = 1,
+    .is_elementwise = true,
     .keeps_zeros = true,
     .infer = hwnas_infer_same,
     .compute = hwnas_compute_copy,

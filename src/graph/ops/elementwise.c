@@ -22,7 +22,7 @@ bool hwnas_broadcast_shape(hwnas_tensor *out, const hwnas_tensor *a, const hwnas
         const int64_t x = in_a < 0 ? 1 : a->dims[in_a], y = in_b < 0 ? 1 : b->dims[in_b];
         if (x != y && x != 1 && y != 1)
             return false;
-        out->dims[i] = x > y ? x : y;
+        out->dims[i] = x == 1 ? y : x;
     }
     return true;
 }

@@ -40,6 +40,7 @@ const hwnas_op hwnas_op_gelu = {
     .is_epilogue = true,
     .min_inputs = 1,
     .max_inputs = 1,
+    .is_elementwise = true,
     .keeps_zeros = true,
     .infer = hwnas_infer_same,
     .compute = compute,

@@ -34,6 +34,7 @@ const hwnas_op hwnas_op_hard_sigmoid = {
     .is_epilogue = true,
     .min_inputs = 1,
     .max_inputs = 1,
+    .is_elementwise = true,
     .infer = hwnas_infer_same,
     .compute = compute,
 };

@@ -40,6 +40,7 @@ const hwnas_op hwnas_op_is_inf = {
     .is_internal = true,
     .min_inputs = 1,
     .max_inputs = 1,
+    .is_elementwise = true,
     .infer = infer,
     .compute = compute,
 };

@@ -27,6 +27,7 @@ const hwnas_op hwnas_op_leaky_relu = {
     .has_int8_kernel = true,
     .min_inputs = 1,
     .max_inputs = 1,
+    .is_elementwise = true,
     .keeps_zeros = true,
     .infer = hwnas_infer_same,
     .compute = compute,

@@ -31,6 +31,7 @@ const hwnas_op hwnas_op_mod = {
     .is_internal = true,
     .min_inputs = 2,
     .max_inputs = 2,
+    .is_elementwise = true,
     .infer = hwnas_infer_broadcast,
     .compute = compute,
 };

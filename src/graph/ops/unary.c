@@ -80,6 +80,7 @@ static hwnas_status infer_truth(const hwnas_graph *graph, const hwnas_node *node
         .attrs = hwnas_no_attrs,                                                                   \
         .min_inputs = 1,                                                                           \
         .max_inputs = 1,                                                                           \
+        .is_elementwise = true,                                                                    \
         .infer = INFER,                                                                            \
         .compute = compute_##NAME,                                                                 \
         ##__VA_ARGS__,                                                                             \

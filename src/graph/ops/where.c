@@ -42,6 +42,7 @@ const hwnas_op hwnas_op_where = {
     .is_internal = true,
     .min_inputs = 3,
     .max_inputs = 3,
+    .is_elementwise = true,
     .infer = infer,
     .compute = compute,
 };
