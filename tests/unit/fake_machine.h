@@ -13,18 +13,23 @@
 
 #define assert_near(x, y, tolerance) assert_true(fabs((x) - (y)) <= (tolerance))
 
-static inline hwnas_graph *make_graph(void)
+/* A ReLU of a tensor of these dimensions. */
+static inline hwnas_graph *make_relu(int rank, const int64_t *dims)
 {
-    const int64_t dims[] = {1, 4, 8, 8};
     int input, output;
     hwnas_graph *graph = hwnas_graph_new("tiny", 1);
-    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 4, dims),
+    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, rank, dims),
                      HWNAS_OK);
     assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
                                           &input, true),
                      HWNAS_OK);
     hwnas_graph_add_output(graph, output);
     return graph;
+}
+
+static inline hwnas_graph *make_graph(void)
+{
+    return make_relu(4, (const int64_t[]){1, 4, 8, 8});
 }
 
 typedef struct fake_machine {

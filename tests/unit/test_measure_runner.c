@@ -477,21 +477,6 @@ static void test_hostile_runners(void **state)
     assert_works();
 }
 
-/* A ReLU of so many values. */
-static hwnas_graph *make_relu(int64_t batch, int64_t n)
-{
-    const int64_t dims[] = {batch, n};
-    int input, output;
-    hwnas_graph *graph = hwnas_graph_new("relu", 1);
-    assert_int_equal(hwnas_graph_add_input(&input, graph, "input", HWNAS_FLOAT32, 2, dims),
-                     HWNAS_OK);
-    assert_int_equal(hwnas_graph_add_node(&output, graph, hwnas_op_by_name("relu"), "relu", NULL, 1,
-                                          &input, true),
-                     HWNAS_OK);
-    hwnas_graph_add_output(graph, output);
-    return graph;
-}
-
 static void assert_too_large(hwnas_status status, const char *request)
 {
     if (status != HWNAS_E_UNSUPPORTED ||
@@ -504,7 +489,8 @@ static void assert_too_large(hwnas_status status, const char *request)
 static void test_larger_batches_are_not_sent(void **state)
 {
     (void)state;
-    hwnas_graph *fits = make_relu(LARGEST_BATCH, 4), *large = make_relu(LARGEST_BATCH + 1, 4);
+    hwnas_graph *fits = make_relu(2, (const int64_t[]){LARGEST_BATCH, 4}),
+                *large = make_relu(2, (const int64_t[]){LARGEST_BATCH + 1, 4});
     const hwnas_graph *const both[] = {fits, large};
     hwnas_measurement m;
     hwnas_verified verified;
@@ -558,7 +544,7 @@ static void open_ahead(hwnas_runner **far, hwnas_graph *graphs[N_AHEAD], size_t 
     hwnas_measurement m;
     *far = open_far();
     for (int i = 0; i < N_AHEAD; i++) {
-        graphs[i] = make_relu(1, (int64_t)100000 << i);
+        graphs[i] = make_relu(2, (const int64_t[]){1, (int64_t)100000 << i});
         assert_int_equal(hwnas_runner_measure(&m, *far, graphs[i], &quick), HWNAS_OK);
         bytes[i] = m.memory_bytes;
         assert_true(i == 0 || bytes[i] > bytes[i - 1]);
