@@ -21,6 +21,7 @@
 #include "measure/far.h"
 #include "measure/race.h"
 #include "measure/runner.h"
+#include "measure/runner_priv.h"
 #include "measure/streamed.h"
 #include "measure/streams.h"
 #include "measure/verify.h"
@@ -680,6 +681,78 @@ static void test_ahead_is_sent_again(void **state)
     close_ahead(far, graphs);
 }
 
+static hwnas_runner *doomed;
+static int n_ended, n_retries;
+
+static void end_life(void *context, const char *phase)
+{
+    (void)context;
+    if (strcmp(phase, "sampling") != 0)
+        return;
+    kill(-hwnas_runner_pid(doomed), SIGKILL);
+    n_ended++;
+}
+
+static void count_retries(void *context, hwnas_log_level level, const char *line)
+{
+    (void)context;
+    (void)level;
+    n_retries += strstr(line, "; trying again") != NULL;
+}
+
+/* What was sent ahead to a runner that died, and is sent anew by itself, is in doubt no more. */
+static void test_doubt_ends_with_the_runner(void **state)
+{
+    (void)state;
+    hwnas_graph *graphs[N_AHEAD];
+    size_t bytes[N_AHEAD];
+    hwnas_measurement m;
+    hwnas_measure_options endless = quick; /* it samples until it is killed */
+    endless.interval = -1;
+    endless.max_seconds = 3600;
+    endless.progress = end_life;
+    open_ahead(&doomed, graphs, bytes);
+    doomed->prepares = true;
+    n_ended = 0;
+    const pid_t pid = hwnas_runner_pid(doomed);
+    kill(-pid, SIGSTOP); /* or the first would be answered before it dies */
+    send_ahead(doomed, graphs, "0");
+    assert_int_equal(hwnas_runner_send_ahead(doomed, graphs[1], false, &endless), HWNAS_OK);
+    kill(-pid, SIGKILL);
+    assert_int_equal(hwnas_runner_measure(&m, doomed, graphs[0], &quick), HWNAS_OK);
+    assert_true(hwnas_runner_has_ahead(doomed, graphs[1], HWNAS_F32));
+    assert_int_not_equal(hwnas_runner_measure(&m, doomed, graphs[1], &endless), HWNAS_OK);
+    assert_int_equal(n_ended, 1);
+    close_ahead(doomed, graphs);
+}
+
+/* A failure that was settled before the network's turn is not looked into again. */
+static void test_doubt_ends_with_the_answer(void **state)
+{
+    (void)state;
+    hwnas_graph *graphs[N_AHEAD];
+    size_t bytes[N_AHEAD];
+    hwnas_measurement m;
+    siginfo_t info;
+    open_ahead(&doomed, graphs, bytes);
+    doomed->prepares = true;
+    n_retries = 0;
+    const pid_t pid = hwnas_runner_pid(doomed);
+    kill(-pid, SIGSTOP);
+    send_ahead(doomed, graphs, "0");
+    kill(-pid, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(hwnas_runner_measure(&m, doomed, graphs[1], &quick), HWNAS_OK);
+    assert_true(hwnas_runner_has_answer(doomed, graphs[0], HWNAS_F32));
+    send_ahead(doomed, graphs, "23"); /* others are on the way again */
+    assert_true(hwnas_orders_are_ahead(doomed));
+    hwnas_set_log(count_retries, NULL);
+    assert_int_not_equal(hwnas_runner_measure(&m, doomed, graphs[0], &quick), HWNAS_OK);
+    hwnas_set_log(NULL, NULL);
+    assert_int_equal(n_retries, 0);
+    close_ahead(doomed, graphs);
+}
+
 /* What the child says of itself arrives as it is, and a child that only cannot is kept. */
 static void test_own_words(void **state)
 {
@@ -765,6 +838,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ahead_is_counted),
         cmocka_unit_test(test_ahead_answers_are_kept),
         cmocka_unit_test(test_ahead_is_sent_again),
+        cmocka_unit_test(test_doubt_ends_with_the_runner),
+        cmocka_unit_test(test_doubt_ends_with_the_answer),
         WITH_RUNNER(test_own_words),
         WITH_RUNNER(test_child_dies_with_its_parent),
     };
