@@ -171,7 +171,7 @@ static void tasks_that_nobody_does(void **state)
 
 /* A lease that was given an hour ahead of the clock as it is now does not keep others out for so
  * long. */
-static void clock_is_set_back(void **state)
+static void lease_of_a_clock_ahead(void **state)
 {
     (void)state;
     hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
@@ -192,6 +192,6 @@ const struct CMUnitTest store_lease_cases[] = {
     CASE(trials_are_taken_over),
     CASE(tasks_are_handed_on),
     CASE(tasks_that_nobody_does),
-    CASE(clock_is_set_back),
+    CASE(lease_of_a_clock_ahead),
 };
 const size_t n_store_lease_cases = COUNT(store_lease_cases);

@@ -33,7 +33,7 @@ static bool takes(hwnas_leases *leases)
 }
 
 /* Without a beat it would be over after ten seconds. */
-static void clock_is_set_back(void **state)
+static void renews_when_the_clock_is_set_back(void **state)
 {
     (void)state;
     hwnas_store *store = open_ok(HWNAS_STORE_SHARE);
@@ -55,6 +55,6 @@ static void clock_is_set_back(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CASE(clock_is_set_back)};
+    const struct CMUnitTest tests[] = {CASE(renews_when_the_clock_is_set_back)};
     return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
 }
