@@ -199,23 +199,23 @@ static void add_layer(hwnas_str *out, const hwnas_profile_row *row, const hwnas_
     hwnas_csv_text(out, row->model);
     hwnas_str_add(out, ",");
     hwnas_csv_text(out, row->device);
-    hwnas_str_add(out, ",");
-    hwnas_csv_text(out, row->shape ? row->shape : "");
     hwnas_str_addf(out, ",%d,%d,%s,%zu,", row->batch, row->threads, hwnas_profile_row_dtype(row),
                    layer->position);
     hwnas_csv_text(out, layer->name);
     hwnas_str_addf(out, ",%s,%s", layer->ops, layer->how);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         add_number(out, numbers[i]);
-    hwnas_str_addf(out, ",%s\n",
+    hwnas_str_addf(out, ",%s,",
                    layer->bound == HWNAS_BOUND_NONE ? "" : hwnas_bound_name(layer->bound));
+    hwnas_csv_text(out, row->shape ? row->shape : "");
+    hwnas_str_add(out, "\n");
 }
 
 void hwnas_layers_csv(hwnas_str *out, const hwnas_profile *profile)
 {
-    hwnas_str_add(out, "model,device,shape,batch,threads,dtype,position,layer,operators,how,p50_s,"
+    hwnas_str_add(out, "model,device,batch,threads,dtype,position,layer,operators,how,p50_s,"
                        "p50_low_s,p50_high_s,share,macs_count,bytes,weight_bytes,flops_per_s,"
-                       "bytes_per_s,flop_per_byte,least_s,roofline_share,bound\n");
+                       "bytes_per_s,flop_per_byte,least_s,roofline_share,bound,shape\n");
     for (const hwnas_profile_row *row = profile->rows; row < profile->rows + profile->n_rows; row++)
         for (size_t i = 0; row->layers && i < row->layers->n; i++)
             add_layer(out, row, &row->layers->layers[i]);

@@ -273,6 +273,8 @@ END
     /usr/bin/python3 - <<'END'
 import csv
 rows = list(csv.DictReader(open("layers.csv")))
+# Columns stay where they were: new ones are the last.
+assert list(rows[0])[:9] == "model device batch threads dtype position layer operators how".split() and list(rows[0])[-1] == "shape"
 assert sorted({r["shape"] for r in rows}) == ["ids=1x32x8", "ids=1x64x8"], rows
 END
     "$HWNAS" profile mnist_mlp --layers --seconds 0.02 --csv >layers.csv
