@@ -232,6 +232,70 @@ none an ANSWER with neither SAMPLES before it
 END
 }
 
+@test "a failure of a runner of others has the status that it says, and what comes of it is as docs/runner-protocol.md says" {
+    local name n
+    cat >fails.py <<'END'
+import json, os, struct, sys
+source, sink = sys.stdin.buffer, sys.stdout.buffer
+open("starts", "a").write("one\n")
+
+def read():
+    head = source.read(16)
+    if len(head) < 16:
+        sys.exit()
+    kind, length = struct.unpack("<4sIQ", head)[1:]
+    source.read(length)
+    return kind
+
+def write(kind, value):
+    text = json.dumps(value).encode()
+    sink.write(struct.pack("<4sIQ", b"hwn1", kind, len(text)) + text)
+    sink.flush()
+
+read()
+write(5, {"status": "ok", "info": {"protocol": 1, "name": "a board"}})
+while True:
+    if read() != 3:
+        continue
+    if not os.path.exists("failed"):
+        open("failed", "w").close()
+        write(5, {"status": sys.argv[1], "message": "no luck"})
+        continue
+    write(7, {"seconds": [1e-3] * 100})
+    write(5, {"status": "ok"})
+END
+    # The table of the page: a status, and whether the runner goes on, is started anew, or the search ends.
+    awk -F'|' '/^\| status \|/ { inside = 1 } inside && !/^\|/ { exit } inside' "$HWNAS_SRC/docs/runner-protocol.md" |
+        while IFS='|' read -r _ names what _; do
+            for name in $(grep -oE '`[a-z_]+`' <<<"$names" | tr -d '\`'); do
+                case $what in
+                *"goes on"*) echo "$name 1" ;;
+                *"started anew"*) echo "$name 2" ;;
+                *"the search ends"*) echo "$name ends" ;;
+                *"is measured"*) ;;
+                *) echo "$name what" ;;
+                esac
+            done
+        done >table
+    [ "$(wc -l <table)" -ge 8 ]
+    while read -r name n; do
+        rm -f failed starts s.db
+        job "device: 'runner:/usr/bin/python3 fails.py $name'" "objectives: [accuracy, latency.p50]" "strategy: random" \
+            "measure: {seconds: 0.01, estimate: off, verify: none, ties: 0, confirm: 0, parallel: 1}" "budget: {trials: 3}"
+        if [ "$n" = ends ]; then
+            "$HWNAS" search job.yaml --study s.db >out 2>err && return 1
+            ends 0 search job.yaml --study s.db --resume --json
+            is out "d['failed'] == 0 and d['finished'] == 3"
+            continue
+        fi
+        ends 0 search job.yaml --study s.db --json
+        is out "d['failed'] == 1 and d['finished'] == 3"
+        [ "$(wc -l <starts)" = "$n" ]
+        ends 0 report s.db --csv
+        says s.csv ",$name,"
+    done <table
+}
+
 @test "a runner of another version of the protocol: one clear message" {
     cat >old.py <<'END'
 import json, struct, sys
