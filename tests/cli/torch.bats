@@ -29,6 +29,17 @@ python_with() {
     is out "[r['status'] for r in d['rows']] == ['ok'] * 2 and all(r['verified_against'] == 'ref' for r in d['rows'])"
 }
 
+@test "torch: what PyTorch's optimizer of frozen modules computes wrongly is compiled without it" {
+    needs_torch
+    local act
+    for act in hard_swish hard_sigmoid relu6; do
+        printf '%s\n' 'hwnas: 1' 'name: padded' 'input: {image: [3, 16, 16]}' 'network:' '  - conv: {out: 72, kernel: 3}' "  - $act" \
+            '  - conv: {out: 8, kernel: 1}' >$act.yaml
+    done
+    ends 0 profile hard_swish.yaml hard_sigmoid.yaml relu6.yaml --device torch:compiled --threads 1 --seconds 0.02 --verify --json
+    is out "[r['status'] for r in d['rows']] == ['ok'] * 3 and all(r['verified_against'] == 'ref' for r in d['rows'])"
+}
+
 @test "torch: is measured as cpu is, and tells as much" {
     needs_torch
     ends 0 profile mnist_mlp --device cpu,torch --threads 1 --seconds 0.05 --json
