@@ -257,6 +257,8 @@ hwnas_status hwnas_onnx_read_conv_transpose(int *out, hwnas_onnx_reader *r,
     for (int i = 0; i < c.w.n; i++)
         if (more[i] < 0 || more[i] > 1 << 20)
             hwnas_onnx_refuse(&b, "output_padding", "is out of range");
+    if (b.status != HWNAS_OK)
+        return hwnas_onnx_built(out, &b, x);
     read_transposed_pads(&b, &c.w, &in, more);
     if (c.w.n == 3)
         x = transposed_3d(&b, &c, more);

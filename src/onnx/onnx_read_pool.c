@@ -158,8 +158,10 @@ hwnas_status hwnas_onnx_read_lrn(int *out, hwnas_onnx_reader *r, const Onnx__Nod
     int x;
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const hwnas_tensor in = hwnas_onnx_tensor(&b, x);
-    if (in.rank < 2 || size < 1 || size > 1 << 20)
+    if (in.rank < 2 || size < 1 || size > 1 << 20) {
         hwnas_onnx_refuse(&b, "size", "is out of range");
+        return hwnas_onnx_built(out, &b, x);
+    }
     int64_t rest = 1;
     for (int i = 2; i < in.rank; i++)
         rest *= in.dims[i];
