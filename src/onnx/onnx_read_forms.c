@@ -172,7 +172,7 @@ static hwnas_status read_dropout(int *out, hwnas_onnx_reader *r, const Onnx__Nod
 {
     enum { RATIO = 1, TRAINS };
     const hwnas_tensor *given[3] = {NULL};
-    hwnas_attr rate = {.is_set = true, .n = 1, .number = 0.5};
+    hwnas_attr rate = hwnas_attr_number(0.5);
     int x;
     if (!hwnas_onnx_has_input(node, TRAINS))
         return HWNAS_OK;
