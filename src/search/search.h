@@ -21,4 +21,8 @@ void hwnas_strategy_free(hwnas_strategy *strategy);
  * with a study, since its budget may change later. */
 const char *hwnas_strategy_choose(char **why, const hwnas_strategy_config *config);
 
+/* A checksum of the code that proposals follow from: strategies that are built in, spaces, random
+ * numbers, the model of `bayesian`. Static. */
+const char *hwnas_strategy_checksum(void);
+
 #endif

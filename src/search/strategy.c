@@ -7,6 +7,7 @@
 
 #include "base/registry.h"
 #include "base/str.h"
+#include "search/proposing.h"
 
 const hwnas_strategy_ops *hwnas_strategies[HWNAS_MAX_ROWS] = {
     &hwnas_strategy_bayesian,
@@ -25,6 +26,11 @@ hwnas_status hwnas_register_strategy(const hwnas_strategy_ops *strategy)
         return hwnas_registry_taken("strategy", "auto");
     HWNAS_REGISTER("strategy", HWNAS_STRATEGY_ABI, hwnas_strategies, strategy);
     return HWNAS_OK;
+}
+
+const char *hwnas_strategy_checksum(void)
+{
+    return HWNAS_PROPOSING;
 }
 
 /* The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): streams of PCG with neighbouring

@@ -11,8 +11,9 @@
 
 /* What a study that is made of others takes from the first: `job` is the last, as it says that all
  * are there. */
-static const char *const facts[] = {"version",    "space", "fingerprint", "devices", "strategy",
-                                    "conditions", "held",  "environment", "source",  "job"};
+static const char *const facts[] = {"version",     "proposing", "space",      "fingerprint",
+                                    "devices",     "strategy",  "conditions", "held",
+                                    "environment", "source",    "job"};
 enum { N_FACTS = sizeof facts / sizeof *facts };
 
 typedef struct merge {

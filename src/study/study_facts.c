@@ -101,6 +101,7 @@ hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job, const h
     json_t *identity = hwnas_job_identity(job), *fingerprint = hwnas_job_fingerprint(job);
     char *text = hwnas_space_fingerprint(space);
     TRY_OUT(hwnas_store_set(store, "version", hwnas_version()));
+    TRY_OUT(hwnas_store_set(store, "proposing", hwnas_strategy_checksum()));
     TRY_OUT(hwnas_store_set(store, "space", text));
     TRY_OUT(hwnas_job_keep(store, job));
     TRY_OUT(hwnas_facts_set_json(store, "fingerprint", fingerprint));
@@ -177,15 +178,24 @@ static hwnas_status compare(const json_t *mine, const json_t *theirs, const json
 
 hwnas_status hwnas_facts_note_version(hwnas_store *store, const char *study)
 {
-    char *theirs = NULL;
-    TRY(hwnas_store_get(&theirs, store, "version"));
+    hwnas_status status = HWNAS_OK;
+    char *theirs = NULL, *proposing = NULL;
+    TRY_OUT(hwnas_store_get(&theirs, store, "version"));
+    TRY_OUT(hwnas_store_get(&proposing, store, "proposing"));
     if (theirs && strcmp(theirs, hwnas_version()) != 0)
         hwnas_log(HWNAS_LOG_NOTE,
                   "%s was begun by hwnas %s, and this is %s: what comes next may differ from what "
                   "that version would propose",
                   study, theirs, hwnas_version());
+    else if (proposing && strcmp(proposing, hwnas_strategy_checksum()) != 0)
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "%s was begun by another build of hwnas %s, with other code for proposals: what "
+                  "comes next may differ from what that one would propose",
+                  study, hwnas_version());
+out:
     free(theirs);
-    return HWNAS_OK;
+    free(proposing);
+    return status;
 }
 
 hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const hwnas_space *space)

@@ -17,8 +17,8 @@ HWNAS_CHECKED hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job
  * moved, the study learns their new places. */
 HWNAS_CHECKED hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job,
                                              const hwnas_space *space);
-/* Notes that another version of hwnas began it: what a strategy proposes may change from version to
- * version. */
+/* Notes that another version of hwnas began it, or one of this version with other code to propose
+ * with, as between releases: what a strategy proposes may change. */
 HWNAS_CHECKED hwnas_status hwnas_facts_note_version(hwnas_store *store, const char *study);
 /* HWNAS_E_INPUT when what a device says of itself is not what it said when the study's trials were
  * measured: two machines' latencies are not to be compared. */

@@ -50,6 +50,22 @@ assert db.execute("UPDATE fact SET value = ? WHERE key = ?", ("0.0.7", "version"
     [ "$(grep -c 'note: job.db was begun by hwnas 0.0.7, and this is ' err)" = 1 ]
 }
 
+@test "a study that other code of the same version began is gone on with, and a note tells it" {
+    ends 0 search "$REPLAY" --study job.db --trials 3
+    ends 0 study merge job.db --out copy.db
+    fact() { # fact FILE SQL: of what it was begun with
+        /usr/bin/python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+assert db.execute(sys.argv[2]).rowcount == 1' "$@"
+    }
+    fact copy.db "UPDATE fact SET value = '1 2' WHERE key = 'proposing'"
+    ends 0 search "$REPLAY" --study copy.db --trials 5 --resume
+    [ "$(grep -c 'note: copy.db was begun by another build of hwnas .*, with other code for proposals' err)" = 1 ]
+    fact job.db "DELETE FROM fact WHERE key = 'proposing'" # as in studies that were begun before there was one
+    ends 0 search "$REPLAY" --study job.db --trials 5 --resume
+    not grep -q 'was begun by' err
+}
+
 @test "the front is nearly the true one, and says what the table says" {
     local volume
     ends 0 search "$REPLAY" --json
