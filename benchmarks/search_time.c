@@ -35,9 +35,15 @@ static hwnas_score score_of(const hwnas_arch *arch)
     return (hwnas_score){.objectives = {-100 + error, (double)costs.macs}};
 }
 
+/* Of a strategy whose trials are evaluated in several ways, how this one was. */
+static int rung_of(const hwnas_strategy *strategy, uint64_t trial)
+{
+    return strategy->ops->rung ? strategy->ops->rung(strategy, trial) : 0;
+}
+
 static double seconds_for(const hwnas_space *space, const char *name, uint64_t past)
 {
-    hwnas_strategy_config config = {.space = space, .n_objectives = 2, .seed = 1};
+    hwnas_strategy_config config = {.space = space, .n_objectives = 2, .seed = 1, .n_rungs = 3};
     hwnas_strategy *strategy;
     hwnas_arch *arch = hwnas_arch_new(space);
     hwnas_rng rng = hwnas_rng_new(1, 1);
@@ -46,8 +52,12 @@ static double seconds_for(const hwnas_space *space, const char *name, uint64_t p
             config.n_objectives = 1;
     check(hwnas_strategy_new(&strategy, name, &config));
     for (uint64_t trial = 0; trial < past; trial++) {
-        hwnas_arch_sample(arch, &rng);
+        if (strategy->ops->rung)
+            check(strategy->ops->ask(strategy, trial, arch));
+        else
+            hwnas_arch_sample(arch, &rng);
         hwnas_score score = score_of(arch);
+        score.rung = rung_of(strategy, trial);
         check(strategy->ops->tell(strategy, trial, arch, &score));
     }
     clock_t taken = 0;
@@ -59,6 +69,7 @@ static double seconds_for(const hwnas_space *space, const char *name, uint64_t p
         check(strategy->ops->ask(strategy, trial, arch));
         taken += clock() - start;
         hwnas_score score = score_of(arch);
+        score.rung = rung_of(strategy, trial);
         start = clock();
         check(strategy->ops->tell(strategy, trial, arch, &score));
         taken += clock() - start;
