@@ -310,6 +310,32 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* FAKE_CUDNN_CUBLASLT: the first engine says that it uses cublasLt. The answers about an engine;
+ * false: that is not asked, or nobody told the stand-in to answer. */
+static bool tell_of_engine(const fake_descriptor *d, cudnnBackendAttributeName_t name, int64_t *n,
+                           void *values)
+{
+    const bool has_cublaslt = getenv("FAKE_CUDNN_CUBLASLT") != NULL;
+    if (!has_cublaslt && !compiles())
+        return false;
+    if (name == CUDNN_ATTR_ENGINECFG_ENGINE) {
+        const int64_t engine = fake_int(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
+        set(*(fake_descriptor **)values, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+            &engine);
+        return true;
+    }
+    if (has_cublaslt && name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX) {
+        *(int64_t *)values = fake_int(d, name, 0);
+        return true;
+    }
+    if (name != CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE)
+        return false;
+    *n = compiles() || !fake_int(d, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0);
+    *(cudnnBackendBehaviorNote_t *)values = compiles() ? CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION
+                                                       : CUDNN_BEHAVIOR_NOTE_CUBLASLT_DEPENDENCY;
+    return true;
+}
+
 EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
                                               cudnnBackendAttributeName_t name,
                                               cudnnBackendAttributeType_t type, int64_t room,
@@ -322,12 +348,8 @@ EXPORT cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t of,
         *(int64_t *)values = FAKE_WORKSPACE;
         return CUDNN_STATUS_SUCCESS;
     }
-    if (compiles() && name == CUDNN_ATTR_ENGINECFG_ENGINE)
+    if (tell_of_engine(d, name, n, values))
         return CUDNN_STATUS_SUCCESS;
-    if (compiles() && name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE) {
-        *(cudnnBackendBehaviorNote_t *)values = CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
-        return CUDNN_STATUS_SUCCESS;
-    }
     if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
         return CUDNN_STATUS_NOT_SUPPORTED;
     fake_descriptor *graph = graph_of(d);

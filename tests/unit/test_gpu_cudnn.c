@@ -188,8 +188,10 @@ static void attention_takes_keys_from_outside(void **state)
             hwnas_graph_add_output(
                 graph, add(graph, "matmul", "", add(graph, "softmax", "", scores, -1), v));
             run_on_both("attention", "0", graph, 0, rows[i].precision, rows[i].tolerance);
-            if (!has_attention(graph, rows[i].precision))
-                fail_msg("row %zu, turned here %d: no plan for the attention", i, is_turned_here);
+            const bool is_wide = rows[i].precision == HWNAS_F32 || rows[i].precision == HWNAS_TF32;
+            if (has_attention(graph, rows[i].precision) == is_wide)
+                fail_msg("row %zu, turned here %d: %s for the attention", i, is_turned_here,
+                         is_wide ? "a plan in fp32" : "no plan");
             hwnas_graph_free(graph);
         }
 }
@@ -431,6 +433,43 @@ static void the_faster_plan_is_kept(void **state)
     hwnas_graph_free(graph);
 }
 
+/* Engine 0 of a product by cublasLt is not the generic one, and has tensor cores. */
+static void assert_not_called_slow(const hwnas_graph *graph)
+{
+    const hwnas_exec_options options = {.precision = HWNAS_TF32};
+    hwnas_device *gpu = open_gpu_as("0");
+    hwnas_exec *exec = NULL;
+    const hwnas_exec_step *steps;
+    ok(hwnas_device_compile(&exec, gpu, graph, &options));
+    const size_t n = exec->ops->steps(exec, &steps);
+    for (size_t i = 0; i < n; i++)
+        if (steps[i].n_nodes)
+            assert_string_equal(steps[i].how, "cuDNN");
+    hwnas_exec_free(exec);
+    hwnas_device_close(gpu);
+}
+
+/* Engines of cublasLt multiply in tf32 and do not say so (seen on an H100). */
+static void exact_products_are_not_by_cublaslt(void **state)
+{
+    (void)state;
+    int *runs = dlsym(dlopen("libcudnn.so.9", RTLD_NOW), "fake_cudnn_runs");
+    hwnas_graph *graph = hwnas_graph_new("product", 9);
+    int x;
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 3, (int64_t[]){2, 8, 8}));
+    hwnas_graph_add_output(graph, add(graph, "matmul", "", x, x));
+    setenv("FAKE_CUDNN_CUBLASLT", "1", 1);
+    runs[0] = runs[1] = 0;
+    run_on_both("in tf32", "0", graph, 0, HWNAS_TF32, 1e-5);
+    assert_true(runs[0] > 0 && runs[1] == 0);
+    assert_not_called_slow(graph);
+    runs[0] = 0;
+    run_on_both("in f32", "0", graph, 0, HWNAS_F32, 1e-5);
+    assert_true(runs[0] == 0 && runs[1] > 0);
+    unsetenv("FAKE_CUDNN_CUBLASLT");
+    hwnas_graph_free(graph);
+}
+
 /* Also where it is cuDNN that notices: the next network needs a new process. */
 static void the_gpu_is_lost(void **state)
 {
@@ -476,6 +515,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_kernel_serves_all_sizes),
         cmocka_unit_test(quick_and_timed_is_refused),
         cmocka_unit_test(the_faster_plan_is_kept),
+        cmocka_unit_test(exact_products_are_not_by_cublaslt),
         cmocka_unit_test(a_plan_that_does_not_run_is_left_out),
         cmocka_unit_test(the_gpu_is_lost),
     };

@@ -14,6 +14,7 @@
 #define CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC ((cudnnBackendAttributeName_t)2802)
 #define CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC ((cudnnBackendAttributeName_t)2803)
 #define CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC ((cudnnBackendAttributeName_t)2805)
+#define CUDNN_BEHAVIOR_NOTE_CUBLASLT_DEPENDENCY ((cudnnBackendBehaviorNote_t)4)
 #endif
 
 #endif

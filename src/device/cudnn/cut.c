@@ -163,7 +163,9 @@ static bool is_scaling(const hwnas_fusion *f, const hwnas_node *node)
     return by->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(by) == 1;
 }
 
-/* cuDNN wants heads whose size is a multiple of 8, and takes at most one scaling. */
+/* cuDNN wants heads whose size is a multiple of 8, and takes at most one scaling. In fp32 it makes
+ * a plan (9.19) which reads where nothing is (seen on an H100), so there attention is two products.
+ */
 static bool is_attention_shaped(const hwnas_fusion *f, const hwnas_fusion_group *g)
 {
     enum { MOST_NODES = 4 };
@@ -183,7 +185,8 @@ static bool begin_attention(hwnas_fusion *f, void *into, int node)
     const cutter *c = f->device;
     group *g = into;
     g->role = HWNAS_CUDNN_BY_ATTENTION;
-    if (c->bans->attention[node] || !hwnas_fusion_take_attention(f, g, node, is_scaling))
+    if (hwnas_cudnn_io_type(c->net->precision) == HWNAS_CUDNN_F32 || c->bans->attention[node] ||
+        !hwnas_fusion_take_attention(f, g, node, is_scaling))
         return false;
     if (is_attention_shaped(f, &g->chain))
         return true;
@@ -223,6 +226,9 @@ static bool begin_any(hwnas_fusion *f, void *into, int node)
     if (is_by_engine(g->role) && c->bans->engine[node])
         g->role = HWNAS_CUDNN_BY_KERNEL;
     g->chain.takes = rows[g->role].takes;
+    /* cuDNN's plans of pools write bf16 that is no result of any value (9.19, seen on an H100). */
+    if (g->role == HWNAS_CUDNN_BY_POOL && c->net->precision == HWNAS_BF16)
+        g->role = HWNAS_CUDNN_BY_KERNEL;
     /* cuDNN compiles these for each size, kernels of ours are compiled for a type. */
     if (c->net->device->is_quick &&
         (g->role == HWNAS_CUDNN_BY_POINTWISE || g->role == HWNAS_CUDNN_BY_POOL))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "device/cudnn/engine.h"
+#include "device/cudnn/choose_plan.h"
 #include "device/module.h"
 
 #define MEBI 1048576.0

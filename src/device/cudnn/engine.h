@@ -24,7 +24,4 @@ cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_
 #define HWNAS_CUDNN_GENERIC "cuDNN, generic engine"
 const char *hwnas_cudnn_engine_words(const hwnas_cudnn_operation *o);
 
-/* Makes device->properties, for which plans are made, of device->gpu's description. */
-HWNAS_CHECKED hwnas_status hwnas_cudnn_describe_gpu(hwnas_cuda_device *device);
-
 #endif
