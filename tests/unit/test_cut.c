@@ -524,10 +524,92 @@ static void attention_is_one_plan(void **state)
     refused = "softmax";
     net = net_of(ATTENTION, 2, HWNAS_F16);
     refused = NULL;
-    assert_steps(net, "kernel|cuDNN matmul add|cuDNN matmul add|cuDNN matmul mul|kernel softmax|"
-                      "cuDNN matmul add|cuDNN matmul|cuDNN matmul add|kernel");
+    assert_steps(net, "kernel|cuDNN matmul add|cuDNN matmul add|kernel|kernel|cuDNN matmul mul|"
+                      "kernel softmax|cuDNN matmul add|kernel|cuDNN matmul|kernel|cuDNN matmul add|"
+                      "kernel");
     assert_sound(net);
     hwnas_cudnn_net_free(net);
+}
+
+/* Seen on an H100: cuDNN 9.19 makes a plan of attention in fp32 that reads where nothing is. */
+static void attention_in_fp32_is_two_products(void **state)
+{
+    (void)state;
+    hwnas_cudnn_net *net = net_of(ATTENTION, 1, HWNAS_TF32);
+    assert_sound(net);
+    assert_steps(net, "cuDNN matmul add|cuDNN matmul add|cuDNN matmul mul|kernel softmax|"
+                      "cuDNN matmul add|cuDNN matmul|cuDNN matmul add");
+    hwnas_cudnn_net_free(net);
+}
+
+/* cuDNN's products count matrices by one dimension, and refuse two (9.19, for each GPU that is
+ * described). */
+static void batches_of_products_have_one_dimension(void **state)
+{
+    (void)state;
+    refused = "softmax";
+    hwnas_cudnn_net *net = net_of(ATTENTION, 2, HWNAS_F16);
+    refused = NULL;
+    int n_products = 0;
+    for (size_t i = 0; i < net->n_steps; i++) {
+        const hwnas_cudnn_operation *o = net->steps[i].state;
+        if (net->steps[i].kind != &hwnas_cudnn_engine || o->ops[0].kind != HWNAS_CUDNN_MATMUL)
+            continue;
+        for (int k = 0; k < o->n_ports; k++)
+            assert_int_equal(o->ports[k].rank, 3);
+        n_products++;
+    }
+    assert_int_equal(n_products, 6);
+    hwnas_cudnn_net_free(net);
+}
+
+/* Seen on an H100: what cuDNN 9.19 writes for them is noise. */
+static void pools_in_bf16_are_kernels_of_ours(void **state)
+{
+    static const struct {
+        hwnas_precision precision;
+        const char *steps;
+    } rows[] = {
+        {HWNAS_F16, "kernel|cuDNN max_pool|cuDNN avg_pool|cuDNN global_avg_pool|kernel"},
+        {HWNAS_BF16, "kernel max_pool|kernel avg_pool|kernel global_avg_pool|kernel"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hwnas_cudnn_net *net = net_of(IMAGE "network:\n- max_pool: {kernel: 3, stride: 1, pad: "
+                                            "1}\n- avg_pool: {kernel: 3, stride: 1}\n"
+                                            "- global_avg_pool\n",
+                                      1, rows[i].precision);
+        assert_sound(net);
+        assert_steps(net, rows[i].steps);
+        hwnas_cudnn_net_free(net);
+    }
+}
+
+/* Behind a depthwise convolution a ReLU would be left to cuDNN's slowest engine. */
+static void relu_behind_depthwise_is_a_maximum(void **state)
+{
+    static const struct {
+        const char *groups;
+        int mode;
+    } rows[] = {{"16", CUDNN_POINTWISE_MAX},
+                {"4", CUDNN_POINTWISE_RELU_FWD},
+                {"1", CUDNN_POINTWISE_RELU_FWD}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "input: {image: [16, 8, 8]}\nnetwork:\n- conv: {out: 16, kernel: 3, groups: "
+                 "%s}\n- relu\n",
+                 rows[i].groups);
+        hwnas_cudnn_net *net = net_of(text, 1, HWNAS_F16);
+        const hwnas_cudnn_operation *o = NULL;
+        for (size_t k = 0; k < net->n_steps; k++)
+            if (net->steps[k].kind == &hwnas_cudnn_engine)
+                o = net->steps[k].state;
+        assert_non_null(o);
+        assert_int_equal(o->ops[o->n_ops - 1].mode, rows[i].mode);
+        hwnas_cudnn_net_free(net);
+    }
 }
 
 /* Exact fp32 products are 1x1 convolutions, since cuDNN's own products round to tf32. */
@@ -750,6 +832,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(slices_tell_their_alignment),
         cmocka_unit_test(reshapes_are_views_where_strides_allow),
         cmocka_unit_test(attention_is_one_plan),
+        cmocka_unit_test(attention_in_fp32_is_two_products),
+        cmocka_unit_test(batches_of_products_have_one_dimension),
+        cmocka_unit_test(pools_in_bf16_are_kernels_of_ours),
+        cmocka_unit_test(relu_behind_depthwise_is_a_maximum),
         cmocka_unit_test(exact_products_are_convolutions),
         cmocka_unit_test(weights_lie_as_their_readers_want),
         cmocka_unit_test(descriptions_are_read),

@@ -221,7 +221,7 @@ static void no_kernel_spills(void **state)
 static void what_ptxas_says_is_read(void **state)
 {
     (void)state;
-    static const op_case product = {"layer_norm", "", "2x3x40", 0},
+    static const op_case product = {"conv", "out=4 kernel=3 groups=2", "1x4x7x7", 0},
                          gates = {"lstm", "out=16", "1x2x3", 0};
     hwnas_graph *graph = graph_of(&product), *recurrent = graph_of(&gates);
     hwnas_launches launches = lower(graph, HWNAS_STORED_F16);

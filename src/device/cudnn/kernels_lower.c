@@ -217,8 +217,14 @@ static hwnas_launch *along_axis(hwnas_launches *out, const char *kernel, const h
 
 LOWER(lower_softmax)
 {
+    enum { THREADS = 128, WARP = 32, LONG = 512 };
     const int axis = hwnas_view_axis(&views[node->inputs[0]], first_int(node, "axis"));
-    along_axis(out, "hwnas_softmax", graph, node, views, axis);
+    hwnas_kernel_job *job = &along_axis(out, "hwnas_softmax", graph, node, views, axis)->job;
+    /* A warp has a short line by itself, so that four run at a time. */
+    const int lanes = job->ints[1] > LONG ? THREADS : WARP, together = THREADS / lanes;
+    job->ints[4] = lanes;
+    job->ints[5] = job->n;
+    job->n = (job->n + together - 1) / together;
 }
 
 LOWER(lower_arg)

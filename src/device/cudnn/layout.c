@@ -98,7 +98,9 @@ static void find_images(hwnas_cudnn_cut *cut)
 
 /* ---- The graph's tensors ---- */
 
-/* A product whose result is only transposed, as that of attention: it is written as it is wanted. */
+/* A product whose result is only transposed, as that of attention: it is written as it is wanted. A
+ * plan of a product alone counts matrices by one dimension, which a batch of several would need two
+ * for. */
 static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
 {
     const hwnas_tensor *t = &cut->graph->tensors[tensor];
@@ -107,7 +109,8 @@ static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
         cut->graph->nodes[t->producer].op->id != HWNAS_OP_MATMUL)
         return false;
     const hwnas_node *reader = &cut->graph->nodes[lone];
-    if (reader->op->id != HWNAS_OP_TRANSPOSE)
+    const hwnas_cudnn_role role = hwnas_cudnn_groups(cut)[cut->plan.group_of[t->producer]].role;
+    if (reader->op->id != HWNAS_OP_TRANSPOSE || (role == HWNAS_CUDNN_BY_MATMUL && t->dims[0] > 1))
         return false;
     const int64_t *order = hwnas_node_attr(reader, "order")->ints;
     return order[0] == 0 && order[1] == 2 && order[2] == 1 && order[3] == 3;

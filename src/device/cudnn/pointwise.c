@@ -47,6 +47,23 @@ static int binary(made *m)
     return hwnas_cudnn_add_pointwise(m->o, m->mode, m->in[0], m->in[1]);
 }
 
+static bool follows_depthwise(const hwnas_cudnn_operation *o)
+{
+    const hwnas_cudnn_op *first = &o->ops[0];
+    return o->n_ops && first->kind == HWNAS_CUDNN_CONV && o->ports[first->inputs[0]].dims[1] > 1 &&
+           o->ports[first->inputs[1]].dims[1] == 1;
+}
+
+/* Behind a depthwise convolution and its bias cuDNN 9.19 takes a ReLU for the pattern of its ready
+ * engines, of which only the slowest runs it (up to 20 times as long on an H100); as a maximum it
+ * compiles a kernel. */
+static int relu(made *m)
+{
+    return follows_depthwise(m->o)
+               ? hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MAX, m->in[0], number(m, 0))
+               : unary(m);
+}
+
 static int with_slope(made *m, const char *name)
 {
     const int out = unary(m);
@@ -135,7 +152,7 @@ static const struct rule {
     [HWNAS_OP_MUL] = {binary, CUDNN_POINTWISE_MUL},
     [HWNAS_OP_NEG] = {unary, CUDNN_POINTWISE_NEG},
     [HWNAS_OP_RECIPROCAL] = {unary, CUDNN_POINTWISE_RECIPROCAL},
-    [HWNAS_OP_RELU] = {unary, CUDNN_POINTWISE_RELU_FWD},
+    [HWNAS_OP_RELU] = {relu, CUDNN_POINTWISE_RELU_FWD},
     [HWNAS_OP_SIGMOID] = {unary, CUDNN_POINTWISE_SIGMOID_FWD},
     [HWNAS_OP_SIN] = {unary, CUDNN_POINTWISE_SIN},
     [HWNAS_OP_SOFTPLUS] = {unary, CUDNN_POINTWISE_SOFTPLUS_FWD},

@@ -29,20 +29,17 @@ static bool has_even_matrices(const hwnas_cudnn_tensor *t, int64_t *stride, int6
     return is_even && (t->strides[t->rank - 1] == 1 || t->strides[t->rank - 2] == 1);
 }
 
-/* A matrix or a batch of them: with rank 4 as it is, else with all of the batch as one dimension. */
+/* A matrix or a batch of them, all of the batch as one dimension: cuDNN takes no more of them. */
 static int add_matrices(lowering *l, int64_t *batch, int tensor)
 {
     int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_AS_IS);
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
     int64_t stride;
-    if (!has_even_matrices(t, &stride, batch) &&
-        (l->rank == 3 || (t->strides[t->rank - 1] != 1 && t->strides[t->rank - 2] != 1))) {
+    if (!has_even_matrices(t, &stride, batch)) {
         wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
         t = &l->cut->net->tensors[wanted];
         merge_leading(&stride, batch, t, 2);
     }
-    if (l->rank == 4)
-        return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, t->dims, t->strides);
     const int64_t *d = t->dims + t->rank - 2, *s = t->strides + t->rank - 2;
     const int64_t dims[] = {*batch, d[0], d[1]};
     const int64_t strides[] = {*batch > 1 ? stride : d[0] * d[1], s[0], s[1]};
@@ -122,22 +119,6 @@ static bool lower_rows(lowering *l, const hwnas_node *node, bool is_linear)
     return hwnas_lower_rest(l, is_linear && node->n_inputs > 2 ? node->inputs[2] : -1) && hwnas_lower_end(l);
 }
 
-/* Whether an operand or the result of a product of rank 4 lies so that only rank 4 can say it. */
-static bool needs_rank_4(const lowering *l, const hwnas_node *node)
-{
-    const int tensors[] = {node->inputs[0], node->inputs[1],
-                           l->group->chain.output};
-    bool needs = false;
-    int64_t stride, batch;
-    for (int i = 0; i < 3; i++) {
-        const hwnas_cudnn_tensor *t = &l->cut->net->tensors[tensors[i]];
-        if (t->rank != 4)
-            return false;
-        needs |= !merge_leading(&stride, &batch, t, 2);
-    }
-    return needs;
-}
-
 static bool lower_batch(lowering *l, const hwnas_node *node)
 {
     const hwnas_tensor *result = hwnas_node_output(l->cut->graph, node);
@@ -145,20 +126,19 @@ static bool lower_batch(lowering *l, const hwnas_node *node)
     int64_t batch_a, batch_b, batch = 1;
     for (int i = 0; i < result->rank - 2; i++)
         batch *= result->dims[i];
-    l->rank = needs_rank_4(l, node) ? 4 : 3;
-    l->channel = l->rank - 1;
+    l->rank = 3;
+    l->channel = 2;
     const int a = add_matrices(l, &batch_a, node->inputs[0]);
     const int b = add_matrices(l, &batch_b, node->inputs[1]);
-    if (l->rank == 3 && ((batch_a != batch && batch_a != 1) || (batch_b != batch && batch_b != 1)))
+    if ((batch_a != batch && batch_a != 1) || (batch_b != batch && batch_b != 1))
         return false;
     const int64_t dims[] = {batch, m, n}, strides[] = {m * n, n, 1};
-    const int64_t strides4[] = {result->dims[1] * m * n, m * n, n, 1};
-    memcpy(l->dims, l->rank == 3 ? dims : result->dims, (size_t)l->rank * sizeof *dims);
+    memcpy(l->dims, dims, sizeof dims);
     hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_MATMUL);
     op->n_inputs = 2;
     op->inputs[0] = a;
     op->inputs[1] = b;
-    l->result = op->output = hwnas_lower_result(l, l->rank == 3 ? strides : strides4);
+    l->result = op->output = hwnas_lower_result(l, strides);
     return hwnas_lower_rest(l, -1) && hwnas_lower_end(l);
 }
 

@@ -59,12 +59,15 @@ DEVICE float kernel_reduce_end(int code, float all, float n)
     return all;
 }
 
-/* Joins what the threads have in `all`; the result is in all[0]. */
-#define JOIN_THREADS(all, code)                                                                    \
-    for (int half_ = N_THREADS / 2; half_ > 0; half_ /= 2)                                         \
+/* Joins what every `lanes` threads have in `all`, a power of 2; the result is where the first of them
+ * has its own. */
+#define JOIN_LANES(all, lanes, code)                                                               \
+    for (int half_ = (lanes) / 2; half_ > 0; half_ /= 2)                                           \
         THREADS(t)                                                                                 \
-            if (t < half_)                                                                         \
+            if (t % (lanes) < half_)                                                               \
                 all[t] = kernel_reduce_join(code, all[t], all[t + half_]);
+/* The same of the whole block; the result is in all[0]. */
+#define JOIN_THREADS(all, code) JOIN_LANES(all, N_THREADS, code)
 
 /* views: 0 the output and 1 the input, both without the reduced dimensions; 2 those, of the input.
  * ints: [0] the kind, [1] how many values a line has. */
@@ -103,32 +106,38 @@ KERNEL(hwnas_reduce)
 }
 
 /* views: 0 the output and 1 the input, without the axis. ints: [1] the axis' length, [2] its step
- * in the output, [3] in the input. */
+ * in the output, [3] in the input; [4] threads of a line, [5] lines. A block has as many lines at a time
+ * as it has threads for, and n counts those. */
 KERNEL(hwnas_softmax)
 {
     SHARED float all[N_THREADS];
-    SHARED float greatest;
-    FOR_BLOCKS(line) {
-        const int to = OFFSET(0, line), from = OFFSET(1, line), n = job.ints[1];
+    SHARED float greatest[N_THREADS];
+    const int n = job.ints[1], lanes = job.ints[4], n_lines = job.ints[5];
+    FOR_BLOCKS(block) {
+        const int first = block * (N_THREADS / lanes);
         THREADS(t) {
+            const int line = first + t / lanes;
             all[t] = -INFINITY;
-            for (int i = t; i < n; i += N_THREADS)
-                all[t] = fmaxf(all[t], LOAD(1, from + i * job.ints[3]));
+            for (int i = t % lanes; i < n && line < n_lines; i += lanes)
+                all[t] = fmaxf(all[t], LOAD(1, OFFSET(1, line) + i * job.ints[3]));
         }
-        JOIN_THREADS(all, HWNAS_REDUCE_MAX)
+        JOIN_LANES(all, lanes, HWNAS_REDUCE_MAX)
         THREADS(t)
-            if (t == 0)
-                greatest = all[0];
+            greatest[t] = all[t - t % lanes];
         THREADS(t) {
+            const int line = first + t / lanes;
             all[t] = 0;
-            for (int i = t; i < n; i += N_THREADS)
-                all[t] += expf(LOAD(1, from + i * job.ints[3]) - greatest);
+            for (int i = t % lanes; i < n && line < n_lines; i += lanes)
+                all[t] += expf(LOAD(1, OFFSET(1, line) + i * job.ints[3]) - greatest[t]);
         }
-        JOIN_THREADS(all, HWNAS_REDUCE_SUM)
-        THREADS(t)
-            for (int i = t; i < n; i += N_THREADS)
-                STORE(0, to + i * job.ints[2],
-                      expf(LOAD(1, from + i * job.ints[3]) - greatest) / all[0]);
+        JOIN_LANES(all, lanes, HWNAS_REDUCE_SUM)
+        THREADS(t) {
+            const int line = first + t / lanes;
+            for (int i = t % lanes; i < n && line < n_lines; i += lanes)
+                STORE(0, OFFSET(0, line) + i * job.ints[2],
+                      expf(LOAD(1, OFFSET(1, line) + i * job.ints[3]) - greatest[t]) /
+                          all[t - t % lanes]);
+        }
     }
 }
 
