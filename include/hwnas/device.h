@@ -14,7 +14,9 @@
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 10
+#define HWNAS_DEVICE_ABI 11
+/* Samples that start() takes before the first of them is waited for. */
+#define HWNAS_MOST_STARTED 16
 
 typedef struct hwnas_device_ops hwnas_device_ops;
 
@@ -125,8 +127,8 @@ struct hwnas_device_ops {
      * moving inputs and outputs; *seconds is what all of it took by the device's own clock. */
     hwnas_status (*time)(hwnas_exec *exec, int runs, double *seconds);
     /* (optional, with `time`) The same in halves, so that the device never waits for us: `start`
-     * comes back at once, `finish` waits for the oldest that was started and tells its seconds. Two
-     * may be under way; the second begins when the first ends. */
+     * comes back at once, `finish` waits for the oldest that was started and tells its seconds.
+     * HWNAS_MOST_STARTED may be under way; each begins when the one before it ends. */
     hwnas_status (*start)(hwnas_exec *exec, int runs);
     hwnas_status (*finish)(hwnas_exec *exec, double *seconds);
     /* (optional, with `time`) Empties the device's caches before the next run, which follows it

@@ -15,6 +15,8 @@ enum {
 };
 static const double SAMPLE_SECONDS = 20e-6; /* a sample is at least so long; so there */
 static const double DEVICE_SECONDS = 1e-3;  /* by a device's clock; so there */
+static const double AHEAD_SECONDS = 20e-3;  /* of work that a device has waiting: a look at its
+                                             * counter  takes milliseconds */
 static const double LOST_SHARE = 0.01;      /* losing more than this disturbs a sample; so there */
 static const double METER_SECONDS = 1.2;    /* it moves every 100 ms */
 static const double COUNTER_SECONDS = 5e-3; /* between two looks at a device's energy counter */
@@ -50,12 +52,19 @@ static hwnas_status take(double *seconds, const hwnas_copy *copy, int runs)
     return HWNAS_OK;
 }
 
-/* As take(), of a device that keeps its own time: the next sample is enqueued before this one is
+/* As take(), of a device that keeps its own time: another sample is enqueued before the oldest is
  * waited for, so the device does not pause between them. */
 static hwnas_status take_next(double *seconds, const hwnas_copy *copy, int runs)
 {
     TRY(copy->exec->ops->start(copy->exec, runs));
     return copy->exec->ops->finish(copy->exec, seconds);
+}
+
+/* Samples that are enqueued beside the one that is waited for. */
+static int samples_ahead(const looper *l)
+{
+    const double fit = AHEAD_SECONDS / l->expected;
+    return fit < 1 ? 1 : fit < HWNAS_MOST_STARTED - 1 ? (int)fit : HWNAS_MOST_STARTED - 1;
 }
 
 static bool is_pipelined(const hwnas_copy *copy)
@@ -197,7 +206,8 @@ static hwnas_status sample(looper *l, double seconds)
     l->preemptions = m->preemptions(m);
     l->waited = m->waited(m);
     begin_span(l, begin);
-    if (is_pipelined(l->copy))
+    const int ahead = is_pipelined(l->copy) ? samples_ahead(l) : 0;
+    for (int i = 0; i < ahead; i++)
         TRY(l->copy->exec->ops->start(l->copy->exec, l->runs));
     while (now < begin + seconds || l->n_clean + l->n_aside < fewest_by(l, now - begin - seconds)) {
         TRY(report(l, "sampling"));
@@ -212,7 +222,9 @@ static hwnas_status sample(looper *l, double seconds)
         if (now - begin >= seconds * (l->n_spans + 1) / N_SPANS)
             end_span(l, now);
     }
-    return is_pipelined(l->copy) ? l->copy->exec->ops->finish(l->copy->exec, &one) : HWNAS_OK;
+    for (int i = 0; i < ahead; i++)
+        TRY(l->copy->exec->ops->finish(l->copy->exec, &one));
+    return HWNAS_OK;
 }
 
 /* The disturbed ones are used when, and only when, there are too few others. */
