@@ -165,6 +165,7 @@ typedef struct hwnas_step_times {
     hwnas_timing whole; /* runs as deployed, which took turns with those step by step */
     hwnas_timing sum;   /* of all steps of a run */
     hwnas_timing ratio; /* of the sum to the whole, of two runs side by side; no seconds */
+    double mark; /* seconds taken off each step: what the event behind it takes; 0: no events */
 } hwnas_step_times;
 
 void hwnas_step_times_done(hwnas_step_times *times); /* accepts what is all zero */

@@ -3,7 +3,11 @@
  * Runs step by step take turns with runs as deployed, so both saw the same machine: a change of its
  * clock rate between them does not look like a part that is missing from the sum. What is known of
  * disturbance is treated as in protocol.c: a pair of runs in which the threads lost their cores, or
- * shared one, is set aside. */
+ * shared one, is set aside.
+ *
+ * A device with a clock of its own has marks between the steps, and each of them takes time: the
+ * step before it has to end before the next begins. All marks take the same (docs/gpu.md), so that
+ * is what the sum is longer than the whole by, shared out, and it is taken off each step. */
 #include "measure/steps.h"
 
 #include <math.h>
@@ -29,7 +33,7 @@ typedef struct stepper {
     hwnas_machine *machine;
     const hwnas_measure_options *options;
     hwnas_buffers buffers;
-    size_t n_steps, width; /* of a row: whole, sum, ratio of the two, each step */
+    size_t n_steps, width; /* of a row: the columns below, then each step */
     size_t n_clean, n_aside, capacity;
     size_t least;    /* pairs that are taken however long they take */
     int runs;        /* as deployed, in a pair: more than one where a device's clock wants it */
@@ -40,7 +44,7 @@ typedef struct stepper {
     bool was_shared; /* the core, as the last pair's end saw it */
 } stepper;
 
-enum { WHOLE, SUM, RATIO, FIRST_STEP };
+enum { WHOLE, SUM, RATIO /* of the two */, MARK /* what each took */, FIRST_STEP };
 
 /* A run as deployed, by the clock that the steps are timed with. */
 static hwnas_status take_whole(double *seconds, stepper *s)
@@ -73,15 +77,26 @@ static hwnas_status choose_runs(stepper *s)
     return HWNAS_OK;
 }
 
+static double sum_of_steps(const stepper *s, const double *row)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n_steps; i++)
+        sum += row[FIRST_STEP + i];
+    return sum;
+}
+
 /* One run as deployed and one step by step, into a row. */
 static hwnas_status take_pair(double *row, stepper *s)
 {
     const float *const *inputs = (const float *const *)s->buffers.inputs;
     TRY(take_whole(&row[WHOLE], s));
     TRY(s->exec->ops->run_steps(s->exec, inputs, s->buffers.outputs, row + FIRST_STEP));
-    row[SUM] = 0;
+    row[MARK] = 0;
+    if (s->exec->ops->time)
+        row[MARK] = fmax(sum_of_steps(s, row) - row[WHOLE], 0) / (double)s->n_steps;
     for (size_t i = 0; i < s->n_steps; i++)
-        row[SUM] += row[FIRST_STEP + i];
+        row[FIRST_STEP + i] = fmax(row[FIRST_STEP + i] - row[MARK], 0);
+    row[SUM] = sum_of_steps(s, row);
     row[RATIO] = row[SUM] / row[WHOLE];
     return HWNAS_OK;
 }
@@ -213,6 +228,7 @@ static void conclude(hwnas_step_times *out, const stepper *s, const hwnas_exec_s
     out->whole = median(s, WHOLE);
     out->sum = median(s, SUM);
     out->ratio = median(s, RATIO);
+    out->mark = median(s, MARK).p50;
     out->n = s->n_steps;
     out->steps = hwnas_arena_alloc(out->arena, out->n * sizeof *out->steps);
     for (size_t i = 0; i < out->n; i++)

@@ -25,9 +25,9 @@ json_t *hwnas_wire_steps(const hwnas_step_times *times, const hwnas_graph *folde
         json_array_append_new(list, json_pack("{s:o, s:s, s:o}", "nodes", nodes, "how", step->how,
                                               "time", encode_timing(step->time)));
     }
-    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "n_samples", (json_int_t)times->n_samples,
+    return json_pack("{s:I, s:o, s:o, s:o, s:f, s:o}", "n_samples", (json_int_t)times->n_samples,
                      "whole", encode_timing(times->whole), "sum", encode_timing(times->sum),
-                     "ratio", encode_timing(times->ratio), "list", list);
+                     "ratio", encode_timing(times->ratio), "mark", times->mark, "list", list);
 }
 
 static int by_name(const void *a, const void *b)
@@ -83,6 +83,7 @@ bool hwnas_wire_read_steps(hwnas_step_times *out, const json_t *object, const hw
                    decode_timing(&times.ratio, json_object_get(object, "ratio"));
     const hwnas_node **sorted = sort_nodes(folded);
     times.n_samples = (size_t)json_integer_value(n_samples);
+    times.mark = json_number_value(json_object_get(object, "mark"));
     times.steps = hwnas_arena_alloc(times.arena, times.n * sizeof *times.steps);
     for (size_t i = 0; i < times.n && is_good; i++)
         is_good =

@@ -260,6 +260,7 @@ hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
                           .n_samples = times->n_samples,
                           .whole = times->whole,
                           .ratio = times->ratio,
+                          .mark = times->mark,
                           .has_roofline = roofline != NULL,
                           .layers = hwnas_arena_alloc(arena, times->n * sizeof *out->layers)};
     if (roofline)
@@ -296,13 +297,13 @@ json_t *hwnas_layers_json(const hwnas_layers *layers)
     json_t *list = json_array();
     for (size_t i = 0; i < layers->n; i++)
         json_array_append_new(list, layer_json(&layers->layers[i]));
-    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "samples",
-                     (json_int_t)layers->n_samples, "whole_seconds", layers->whole.p50,
-                     "whole_low_seconds", layers->whole.low, "whole_high_seconds",
-                     layers->whole.high, "sum_seconds", layers->sum, "ratio", layers->ratio.p50,
-                     "ratio_low", layers->ratio.low, "ratio_high", layers->ratio.high, "roofline",
-                     layers->has_roofline ? hwnas_roofline_json(&layers->roofline) : json_null(),
-                     "list", list);
+    return json_pack(
+        "{s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "samples",
+        (json_int_t)layers->n_samples, "whole_seconds", layers->whole.p50, "whole_low_seconds",
+        layers->whole.low, "whole_high_seconds", layers->whole.high, "sum_seconds", layers->sum,
+        "ratio", layers->ratio.p50, "ratio_low", layers->ratio.low, "ratio_high",
+        layers->ratio.high, "mark_seconds", layers->mark, "roofline",
+        layers->has_roofline ? hwnas_roofline_json(&layers->roofline) : json_null(), "list", list);
 }
 
 static const char *text_of(hwnas_arena *arena, const json_t *object, const char *key)
@@ -349,6 +350,7 @@ hwnas_layers *hwnas_layers_of_json(hwnas_arena *arena, const json_t *json)
                           .whole = {.p50 = hwnas_json_number(json, "whole_seconds"),
                                     .low = hwnas_json_number(json, "whole_low_seconds"),
                                     .high = hwnas_json_number(json, "whole_high_seconds")},
+                          .mark = hwnas_json_number(json, "mark_seconds"),
                           .ratio = {.p50 = hwnas_json_number(json, "ratio"),
                                     .low = hwnas_json_number(json, "ratio_low"),
                                     .high = hwnas_json_number(json, "ratio_high")},

@@ -40,6 +40,7 @@ typedef struct hwnas_layers {
     hwnas_timing whole;  /* a run as deployed, in turns with runs step by step */
     double sum;          /* of the layers' medians, in seconds */
     hwnas_timing ratio;  /* of a run step by step to the run as deployed beside it */
+    double mark;         /* seconds taken off each layer for the event behind it; NaN: not told */
     bool has_roofline;
     hwnas_roofline roofline;
 } hwnas_layers;

@@ -118,6 +118,9 @@ static void add_sum(hwnas_str *out, const hwnas_layers *layers)
         hwnas_str_addf(out, "; side by side %.3f", beside->p50);
         add_interval(out, 3, beside->low, beside->high);
     }
+    if (layers->mark > 0)
+        hwnas_str_addf(out, "; %.2f us taken off each part for the event behind it",
+                       1e6 * layers->mark);
 }
 
 static void add_text(hwnas_str *out, const hwnas_layers *layers)

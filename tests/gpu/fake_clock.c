@@ -49,7 +49,7 @@ static const struct {
     KEY(is_virtual), KEY(values),    KEY(kernel),     KEY(cold),     KEY(launch),
     KEY(delay),      KEY(nvml),      KEY(tick),       KEY(idle),     KEY(busy),
     KEY(hertz),      KEY(ramp),      KEY(slowest),    KEY(cap_from), KEY(cap_until),
-    KEY(cap),        KEY(heat_from), KEY(heat_until), KEY(heat),
+    KEY(cap),        KEY(heat_from), KEY(heat_until), KEY(heat),     KEY(event),
 };
 
 static void set(fake_settings *out, const char *name, size_t n, double value)

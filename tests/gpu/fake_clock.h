@@ -16,6 +16,7 @@ typedef struct fake_settings {
     double cold;   /* share that a kernel takes longer with nothing in the cache */
     double launch; /* of the host, for each kernel or graph that it launches */
     double delay;  /* from a launch to the first kernel, where the GPU is idle */
+    double event;  /* by which an event within a graph makes it longer */
     double nvml;   /* of the host, for a call of NVML's */
     double tick;   /* between two updates of the energy counter; 0: none, it is always exact */
     double idle, busy; /* watts */

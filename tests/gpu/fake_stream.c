@@ -105,6 +105,8 @@ static CUresult do_work(const work *w, bool is_first, bool is_replay)
     if (fake.is_lost)
         return CUDA_ERROR_ILLEGAL_ADDRESS;
     if (w->what == EVENT) {
+        if (is_replay && f->event > 0)
+            fake_work(f->event, is_first);
         *w->event = fake_stream_end();
         if (is_replay)
             note(-1);
