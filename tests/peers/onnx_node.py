@@ -7,12 +7,14 @@
     onnx_node.py HWNAS DEVICE... --docs   writes docs/operators.md instead
     onnx_node.py HWNAS DEVICE --seconds N as far as that time goes, one case of each operator first; the page
                                           is not looked at
+    onnx_node.py HWNAS DEVICE --jobs N    so many at a time
 
 Runs the node tests that ship in the package onnx (onnx.backend.test.case.node) for the operators
 that hwnas reads, and compares the outputs with theirs.
 """
 
 import collections
+import concurrent.futures
 import math
 import pathlib
 import subprocess
@@ -158,19 +160,28 @@ def in_turns(found):
                 yield operator, cases[turn]
 
 
-def run_all(found, hwnas, device, wrong, end=math.inf):
+def try_case(case, hwnas, device, end):
+    """(why it was refused, or None; whether it was tried): a failed comparison is raised."""
+    if time.monotonic() > end:
+        return None, False
+    with tempfile.TemporaryDirectory() as folder:
+        return run_case(case, hwnas, device, pathlib.Path(folder)), True
+
+
+def run_all(found, hwnas, device, wrong, end=math.inf, jobs=1):
     """How many run, by operator."""
     required = by_case(REASONS)
     refused = required | by_case(NEWER)
     n_run = collections.Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for operator, case in in_turns(found):
-            if time.monotonic() > end:
-                break
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        due = [(operator, case, pool.submit(try_case, case, hwnas, device, end)) for operator, case in in_turns(found)]
+        for operator, case, future in due:
             try:
-                reason = run_case(case, hwnas, device, pathlib.Path(folder))
+                reason, is_tried = future.result()
             except AssertionError as error:
                 wrong.append(f"{device}: {error}")
+                continue
+            if not is_tried:
                 continue
             expected = refused.get(case.name)
             n_run[operator] += reason is None
@@ -244,15 +255,17 @@ def compare_page(found, n_run, wrong):
 
 
 def main(hwnas, *arguments):
-    arguments, end = list(arguments), math.inf
-    if "--seconds" in arguments:
-        at = arguments.index("--seconds")
-        end = time.monotonic() + float(arguments[at + 1])
-        del arguments[at : at + 2]
+    arguments, given = list(arguments), {"--seconds": math.inf, "--jobs": 1}
+    for option in given:
+        if option in arguments:
+            at = arguments.index(option)
+            given[option] = float(arguments[at + 1])
+            del arguments[at : at + 2]
+    end, jobs = time.monotonic() + given["--seconds"], int(given["--jobs"])
     devices = [a for a in arguments if a != "--docs"]
     wrong = []
     found = collect()
-    n_run = {device: run_all(found, hwnas, device, wrong, end) for device in devices}
+    n_run = {device: run_all(found, hwnas, device, wrong, end, jobs) for device in devices}
     for device, counts in n_run.items():
         print(f"{sum(counts.values())} of {sum(map(len, found.values()))} run on {device}")
     if "--docs" in arguments:
