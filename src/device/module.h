@@ -18,7 +18,7 @@ typedef struct hwnas_module {
 #define HWNAS_CUDA_CAVEAT                                                                          \
     "of real GPUs it has run on one H100 (docs/gpu.md); other kinds are tested on stand-ins"
 #define HWNAS_CUDA_DRY_CAVEAT                                                                      \
-    "a real GPU may take other plans: of 54 that an H100 took, 36 were those for a described H200"
+    "a real GPU may take other plans: an H100 took another engine for 18 of 54 (docs/gpu.md)"
 
 /* Behind the last colon: plans that are made sooner. */
 #define HWNAS_CUDA_QUICK "quick"

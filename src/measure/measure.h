@@ -163,8 +163,8 @@ typedef struct hwnas_step_times {
     size_t n, n_samples; /* n: 0 where the device does not tell */
     hwnas_step_time *steps;
     hwnas_timing whole; /* runs as deployed, which took turns with those step by step */
-    hwnas_timing sum;   /* of all steps of a run */
-    hwnas_timing ratio; /* of the sum to the whole, of two runs side by side; no seconds */
+    hwnas_timing sum;   /* of all steps of a run, each less `mark` */
+    hwnas_timing ratio; /* of a run as its steps were timed to the whole beside it; no seconds */
     double mark; /* seconds taken off each step: what the event behind it takes; 0: no events */
 } hwnas_step_times;
 

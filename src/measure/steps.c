@@ -5,9 +5,10 @@
  * disturbance is treated as in protocol.c: a pair of runs in which the threads lost their cores, or
  * shared one, is set aside.
  *
- * A device with a clock of its own has marks between the steps, and each of them takes time: the
- * step before it has to end before the next begins. All marks take the same (docs/gpu.md), so that
- * is what the sum is longer than the whole by, shared out, and it is taken off each step. */
+ * A run that a device has recorded has marks between the steps, and each of them takes time: the
+ * step before it has to end before the next begins. What the sum is longer than the whole by is
+ * shared out evenly among the steps and taken off; on an H100 that was nearly the same for a mark
+ * of every network (docs/gpu.md). No step loses more than half. */
 #include "measure/steps.h"
 
 #include <math.h>
@@ -35,7 +36,8 @@ typedef struct stepper {
     hwnas_buffers buffers;
     size_t n_steps, width; /* of a row: the columns below, then each step */
     size_t n_clean, n_aside, capacity;
-    size_t least;    /* pairs that are taken however long they take */
+    size_t least; /* pairs that are taken however long they take */
+    bool has_marks;
     int runs;        /* as deployed, in a pair: more than one where a device's clock wants it */
     double *rows;    /* clean ones from the front, those set aside from the back */
     double *scratch; /* a column */
@@ -44,7 +46,14 @@ typedef struct stepper {
     bool was_shared; /* the core, as the last pair's end saw it */
 } stepper;
 
-enum { WHOLE, SUM, RATIO /* of the two */, MARK /* what each took */, FIRST_STEP };
+enum {
+    WHOLE,
+    TIMED, /* the sum of the steps as they were timed */
+    RATIO, /* of that to the whole */
+    MARK,  /* what was taken off each */
+    SUM,   /* of what is left */
+    FIRST_STEP
+};
 
 /* A run as deployed, by the clock that the steps are timed with. */
 static hwnas_status take_whole(double *seconds, stepper *s)
@@ -91,13 +100,14 @@ static hwnas_status take_pair(double *row, stepper *s)
     const float *const *inputs = (const float *const *)s->buffers.inputs;
     TRY(take_whole(&row[WHOLE], s));
     TRY(s->exec->ops->run_steps(s->exec, inputs, s->buffers.outputs, row + FIRST_STEP));
-    row[MARK] = 0;
-    if (s->exec->ops->time)
-        row[MARK] = fmax(sum_of_steps(s, row) - row[WHOLE], 0) / (double)s->n_steps;
-    for (size_t i = 0; i < s->n_steps; i++)
-        row[FIRST_STEP + i] = fmax(row[FIRST_STEP + i] - row[MARK], 0);
+    row[TIMED] = sum_of_steps(s, row);
+    row[RATIO] = row[TIMED] / row[WHOLE];
+    row[MARK] = s->has_marks ? fmax(row[TIMED] - row[WHOLE], 0) / (double)s->n_steps : 0;
+    for (size_t i = 0; i < s->n_steps; i++) {
+        double *step = &row[FIRST_STEP + i];
+        *step -= fmin(row[MARK], *step / 2);
+    }
     row[SUM] = sum_of_steps(s, row);
-    row[RATIO] = row[SUM] / row[WHOLE];
     return HWNAS_OK;
 }
 
@@ -119,7 +129,7 @@ static bool was_preempted(stepper *s, const double *row)
     s->preemptions = preemptions;
     const double waited = s->machine->waited(s->machine), lost = waited - s->waited;
     s->waited = waited;
-    return isnan(lost) || lost > LOST_SHARE * (row[WHOLE] + row[SUM]);
+    return isnan(lost) || lost > LOST_SHARE * (row[WHOLE] + row[TIMED]);
 }
 
 static double *row_at(const stepper *s, size_t i)
@@ -157,12 +167,12 @@ static hwnas_timing median(const stepper *s, size_t column)
     return t;
 }
 
-/* The sum's own median is as narrow as asked, and so is the whole's. */
+/* The sum's own median, as it was timed, is as narrow as asked, and so is the whole's. */
 static bool is_narrow(const stepper *s)
 {
     if (s->n_clean < CARRY_MEDIAN || s->n_clean < (size_t)fmax(s->options->min_samples, 0))
         return false;
-    for (size_t column = WHOLE; column <= SUM; column++) {
+    for (size_t column = WHOLE; column <= TIMED; column++) {
         const hwnas_timing t = median(s, column);
         if (t.high - t.low > s->options->interval * t.p50)
             return false;
@@ -240,6 +250,14 @@ static void conclude(hwnas_step_times *out, const stepper *s, const hwnas_exec_s
                               .time = median(s, FIRST_STEP + i)};
 }
 
+static bool is_recorded(hwnas_exec *exec)
+{
+    hwnas_device_state state = {.hertz = NAN};
+    if (exec->ops->time && exec->ops->state)
+        exec->ops->state(exec, &state);
+    return state.is_recorded;
+}
+
 hwnas_status hwnas_measure_steps_on(hwnas_step_times *out, hwnas_exec *exec,
                                     const hwnas_graph *graph, const hwnas_measure_options *options,
                                     hwnas_machine *machine)
@@ -255,6 +273,7 @@ hwnas_status hwnas_measure_steps_on(hwnas_step_times *out, hwnas_exec *exec,
         TRY_OUT(hwnas_buffers_open(&s.buffers, graph));
         TRY_OUT(make_room(&s));
         TRY_OUT(choose_runs(&s));
+        s.has_marks = is_recorded(exec);
         if (!options->steps_runs) /* warm: the plain measurement has run before */
             TRY_OUT(take_pair(s.rows, &s));
         TRY_OUT(machine->take_priority(machine, options));

@@ -16,7 +16,7 @@ enum {
 static const double SAMPLE_SECONDS = 20e-6; /* a sample is at least so long; so there */
 static const double DEVICE_SECONDS = 1e-3;  /* by a device's clock; so there */
 static const double AHEAD_SECONDS = 20e-3;  /* of work that a device has waiting: a look at its
-                                             * counter  takes milliseconds */
+                                             * counter takes milliseconds */
 static const double LOST_SHARE = 0.01;      /* losing more than this disturbs a sample; so there */
 static const double METER_SECONDS = 1.2;    /* it moves every 100 ms */
 static const double COUNTER_SECONDS = 5e-3; /* between two looks at a device's energy counter */
@@ -191,9 +191,18 @@ static size_t fewest_by(const looper *l, double late)
 static void read_counter(const looper *l, double now)
 {
     const hwnas_exec *exec = l->copy->exec;
-    if (l->meter && now - l->meter->when >= COUNTER_SECONDS)
-        hwnas_tick_meter_read(l->meter, l->machine->now(l->machine),
-                              exec->ops->joules(l->copy->exec));
+    if (!l->meter || now - l->meter->when < COUNTER_SECONDS)
+        return;
+    const double joules = exec->ops->joules(l->copy->exec);
+    hwnas_tick_meter_read(l->meter, l->machine->now(l->machine), joules);
+}
+
+static void take_in(looper *l, double seconds)
+{
+    l->n_runs += (size_t)l->runs;
+    if (has_room(l))
+        keep(l, seconds);
+    l->end = l->machine->now(l->machine);
 }
 
 /* To the end of the window, as a load for the others even when there is no room for more. */
@@ -213,17 +222,16 @@ static hwnas_status sample(looper *l, double seconds)
         TRY(report(l, "sampling"));
         TRY(is_pipelined(l->copy) ? take_next(&one, l->copy, l->runs)
                                   : take(&one, l->copy, l->runs));
-        l->n_runs += (size_t)l->runs;
-        if (has_room(l))
-            keep(l, one);
-        now = m->now(m);
-        l->end = now;
+        take_in(l, one);
+        now = l->end;
         read_counter(l, now);
         if (now - begin >= seconds * (l->n_spans + 1) / N_SPANS)
             end_span(l, now);
     }
-    for (int i = 0; i < ahead; i++)
+    for (int i = 0; i < ahead; i++) { /* the device has done them, so they count */
         TRY(l->copy->exec->ops->finish(l->copy->exec, &one));
+        take_in(l, one);
+    }
     return HWNAS_OK;
 }
 

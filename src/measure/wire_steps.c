@@ -1,4 +1,5 @@
 /* wire_steps.c: the times of steps as JSON. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,13 @@ static bool decode_nodes(hwnas_step_time *step, hwnas_arena *arena, const json_t
     return true;
 }
 
+/* Seconds; what sends none takes nothing off. */
+static bool decode_mark(double *out, const json_t *json)
+{
+    *out = json_number_value(json);
+    return !json || (json_is_number(json) && *out >= 0 && *out < HUGE_VAL);
+}
+
 static bool decode_step(hwnas_step_time *step, hwnas_arena *arena, const json_t *json,
                         const hwnas_graph *graph, const hwnas_node **sorted)
 {
@@ -80,10 +88,10 @@ bool hwnas_wire_read_steps(hwnas_step_times *out, const json_t *object, const hw
                    json_integer_value(n_samples) >= 0 &&
                    decode_timing(&times.whole, json_object_get(object, "whole")) &&
                    decode_timing(&times.sum, json_object_get(object, "sum")) &&
-                   decode_timing(&times.ratio, json_object_get(object, "ratio"));
+                   decode_timing(&times.ratio, json_object_get(object, "ratio")) &&
+                   decode_mark(&times.mark, json_object_get(object, "mark"));
     const hwnas_node **sorted = sort_nodes(folded);
     times.n_samples = (size_t)json_integer_value(n_samples);
-    times.mark = json_number_value(json_object_get(object, "mark"));
     times.steps = hwnas_arena_alloc(times.arena, times.n * sizeof *times.steps);
     for (size_t i = 0; i < times.n && is_good; i++)
         is_good =

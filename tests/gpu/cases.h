@@ -145,6 +145,8 @@ static const op_case cases[] = {
     {"upsample", "by=3,4 linear=1", "1x16x4x6", 0},
     {"upsample", "by=2 linear=1", "2x16x4x6", 0},
     {"softmax", "", "1x1000", 4},
+    {"softmax", "", "6x130", 4},
+    {"softmax", "", "3x513", 4},
     {"softmax", "axis=1", "3x5x7x9", 4},
     {"softmax", "axis=-2", "1x5x7x9", 4},
     {"layer_norm", "epsilon=0.01", "3x7x33", 0},

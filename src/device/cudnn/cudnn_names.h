@@ -1,7 +1,7 @@
 /* cudnn_names.h: names of cuDNN's that headers since 9.8 lack. The numbers are part of its
- * interface; a library that does not know them refuses, and the graph is cut in another way.
- * NVIDIA's cudnn-frontend uses these since 9.13.1; where headers have them already, they are the
- * same. */
+ * interface; a library that does not know an operation refuses it, and the graph is cut in another
+ * way, and one that does not know a note never gives it. NVIDIA's cudnn-frontend uses these
+ * since 9.13.1; where headers have them already, they are the same. */
 #ifndef HWNAS_DEVICE_CUDNN_NAMES_H
 #define HWNAS_DEVICE_CUDNN_NAMES_H
 

@@ -226,7 +226,7 @@ static bool begin_any(hwnas_fusion *f, void *into, int node)
     if (is_by_engine(g->role) && c->bans->engine[node])
         g->role = HWNAS_CUDNN_BY_KERNEL;
     g->chain.takes = rows[g->role].takes;
-    /* cuDNN's plans of pools write bf16 that is no result of any value (9.19, seen on an H100). */
+    /* What cuDNN's plans of pools write in bf16 is noise (9.19, seen on an H100). */
     if (g->role == HWNAS_CUDNN_BY_POOL && c->net->precision == HWNAS_BF16)
         g->role = HWNAS_CUDNN_BY_KERNEL;
     /* cuDNN compiles these for each size, kernels of ours are compiled for a type. */

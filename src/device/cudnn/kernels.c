@@ -415,9 +415,9 @@ char *hwnas_launch_options(const hwnas_launch *launch)
 
 void hwnas_launch_shape(int *n_blocks, int *n_threads, const hwnas_launch *launch)
 {
-    enum { TOGETHER = 128, ALONE = 256, MOST_BLOCKS = HWNAS_KERNEL_THREADS / ALONE };
+    enum { ALONE = 256, MOST_BLOCKS = HWNAS_KERNEL_THREADS / ALONE };
     const int n = launch->job.n;
-    *n_threads = launch->kernel->shares_lines ? TOGETHER : ALONE;
+    *n_threads = launch->kernel->shares_lines ? HWNAS_BLOCK_THREADS : ALONE;
     *n_blocks = launch->kernel->shares_lines ? n : (n + ALONE - 1) / ALONE;
     if (*n_blocks > MOST_BLOCKS)
         *n_blocks = MOST_BLOCKS;

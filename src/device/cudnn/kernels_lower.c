@@ -217,11 +217,12 @@ static hwnas_launch *along_axis(hwnas_launches *out, const char *kernel, const h
 
 LOWER(lower_softmax)
 {
-    enum { THREADS = 128, WARP = 32, LONG = 512 };
+    enum { WARP = 32, LONG = 512 };
     const int axis = hwnas_view_axis(&views[node->inputs[0]], first_int(node, "axis"));
     hwnas_kernel_job *job = &along_axis(out, "hwnas_softmax", graph, node, views, axis)->job;
     /* A warp has a short line by itself, so that four run at a time. */
-    const int lanes = job->ints[1] > LONG ? THREADS : WARP, together = THREADS / lanes;
+    const int lanes = job->ints[1] > LONG ? HWNAS_BLOCK_THREADS : WARP;
+    const int together = HWNAS_BLOCK_THREADS / lanes;
     job->ints[4] = lanes;
     job->ints[5] = job->n;
     job->n = (job->n + together - 1) / together;
@@ -351,8 +352,7 @@ LOWER(lower_linear)
     add_product(l, node, views, 0);
     if (node->n_inputs <= 2)
         return;
-    const hwnas_view bias =
-        hwnas_view_broadcast(&views[node->inputs[2]], &views[node->output]);
+    const hwnas_view bias = hwnas_view_broadcast(&views[node->inputs[2]], &views[node->output]);
     hwnas_launch_add_view(l, node->inputs[2], &bias);
     l->job.ints[4] = 1;
 }
@@ -362,8 +362,7 @@ LOWER(lower_linear)
 void hwnas_lower_recurrent(hwnas_launches *out, const hwnas_graph *graph, const hwnas_node *node,
                            const hwnas_view *views)
 {
-    hwnas_launch *l =
-        hwnas_launch_new(out, "hwnas_recurrent", graph, node, views, node->n_inputs);
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_recurrent", graph, node, views, node->n_inputs);
     const hwnas_view *to = &views[node->output];
     l->job.n = to->dims[1] * to->dims[2];
     l->job.ints[0] = node->op->id == HWNAS_OP_LSTM_CORE ? HWNAS_RNN_LSTM : HWNAS_RNN_GRU;

@@ -98,9 +98,18 @@ static void find_images(hwnas_cudnn_cut *cut)
 
 /* ---- The graph's tensors ---- */
 
-/* A product whose result is only transposed, as that of attention: it is written as it is wanted. A
- * plan of a product alone counts matrices by one dimension, which a batch of several would need two
- * for. */
+/* A plan of a product alone counts matrices by one dimension, and rows where the second factor is
+ * one matrix of weights. */
+static bool counts_by_two(const hwnas_cudnn_cut *cut, const hwnas_tensor *t)
+{
+    const hwnas_node *product = &cut->graph->nodes[t->producer];
+    const bool has_weights = hwnas_node_input(cut->graph, product, 1)->kind == HWNAS_TENSOR_WEIGHT;
+    return hwnas_cudnn_groups(cut)[cut->plan.group_of[t->producer]].role == HWNAS_CUDNN_BY_MATMUL &&
+           (t->dims[0] > 1 || (has_weights && t->dims[1] > 1));
+}
+
+/* A product whose result is only transposed, as that of attention: it is written as it is wanted.
+ */
 static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
 {
     const hwnas_tensor *t = &cut->graph->tensors[tensor];
@@ -109,8 +118,7 @@ static bool is_written_transposed(const hwnas_cudnn_cut *cut, int tensor)
         cut->graph->nodes[t->producer].op->id != HWNAS_OP_MATMUL)
         return false;
     const hwnas_node *reader = &cut->graph->nodes[lone];
-    const hwnas_cudnn_role role = hwnas_cudnn_groups(cut)[cut->plan.group_of[t->producer]].role;
-    if (reader->op->id != HWNAS_OP_TRANSPOSE || (role == HWNAS_CUDNN_BY_MATMUL && t->dims[0] > 1))
+    if (reader->op->id != HWNAS_OP_TRANSPOSE || counts_by_two(cut, t))
         return false;
     const int64_t *order = hwnas_node_attr(reader, "order")->ints;
     return order[0] == 0 && order[1] == 2 && order[2] == 1 && order[3] == 3;
@@ -292,8 +300,8 @@ int hwnas_cudnn_want(hwnas_cudnn_cut *cut, int tensor, hwnas_cudnn_type type, hw
     return made;
 }
 
-/* Both shapes are walked from their ends; dimensions that together hold as many values form a piece,
- * and each piece of the old shape must lie as one row of equal steps. */
+/* Both shapes are walked from their ends; dimensions that together hold as many values form a
+ * piece, and each piece of the old shape must lie as one row of equal steps. */
 bool hwnas_cudnn_reshape(int64_t *strides, const hwnas_cudnn_tensor *tensor, int rank,
                          const int64_t *dims)
 {

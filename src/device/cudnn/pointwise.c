@@ -55,13 +55,18 @@ static bool follows_depthwise(const hwnas_cudnn_operation *o)
 }
 
 /* Behind a depthwise convolution and its bias cuDNN 9.19 takes a ReLU for the pattern of its ready
- * engines, of which only the slowest runs it (up to 20 times as long on an H100); as a maximum it
+ * engines, of which only the slowest runs it (14 times as long on an H100); as a maximum it
  * compiles a kernel. */
-static int relu(made *m)
+static int rectify(made *m, int in)
 {
     return follows_depthwise(m->o)
-               ? hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MAX, m->in[0], number(m, 0))
-               : unary(m);
+               ? hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MAX, in, number(m, 0))
+               : hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_RELU_FWD, in, -1);
+}
+
+static int relu(made *m)
+{
+    return rectify(m, m->in[0]);
 }
 
 static int with_slope(made *m, const char *name)
@@ -84,6 +89,8 @@ static int elu(made *m)
 /* As two operators: cuDNN has more engines for these than for a ReLU with an upper limit. */
 static int clamp(made *m, int in, double low, double high)
 {
+    if (low == 0 && !(high < INFINITY))
+        return rectify(m, in);
     int out = low == 0 ? hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_RELU_FWD, in, -1) : in;
     if (low != 0 && low > -INFINITY)
         out = hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MAX, out, number(m, low));
@@ -103,8 +110,8 @@ static int clip(made *m)
 /* max(0, min(1, alpha x + beta)) */
 static int hard_sigmoid(made *m)
 {
-    const int scaled = hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MUL, m->in[0],
-                                                 number(m, attr(m, "alpha")));
+    const int scaled =
+        hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MUL, m->in[0], number(m, attr(m, "alpha")));
     const int moved =
         hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_ADD, scaled, number(m, attr(m, "beta")));
     return clamp(m, moved, 0, 1);
@@ -113,8 +120,7 @@ static int hard_sigmoid(made *m)
 /* x max(0, min(6, x + 3)) / 6 */
 static int hard_swish(made *m)
 {
-    const int moved =
-        hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_ADD, m->in[0], number(m, 3));
+    const int moved = hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_ADD, m->in[0], number(m, 3));
     const int gate = hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MUL, clamp(m, moved, 0, 6),
                                                number(m, 1.0 / 6));
     return hwnas_cudnn_add_pointwise(m->o, CUDNN_POINTWISE_MUL, gate, m->in[0]);
@@ -123,7 +129,7 @@ static int hard_swish(made *m)
 static int gelu(made *m)
 {
     m->mode = hwnas_node_attr(m->node, "tanh")->ints[0] ? CUDNN_POINTWISE_GELU_APPROX_TANH_FWD
-                                                         : CUDNN_POINTWISE_GELU_FWD;
+                                                        : CUDNN_POINTWISE_GELU_FWD;
     return unary(m);
 }
 
@@ -152,7 +158,7 @@ static const struct rule {
     [HWNAS_OP_MUL] = {binary, CUDNN_POINTWISE_MUL},
     [HWNAS_OP_NEG] = {unary, CUDNN_POINTWISE_NEG},
     [HWNAS_OP_RECIPROCAL] = {unary, CUDNN_POINTWISE_RECIPROCAL},
-    [HWNAS_OP_RELU] = {relu, CUDNN_POINTWISE_RELU_FWD},
+    [HWNAS_OP_RELU] = {relu, 0},
     [HWNAS_OP_SIGMOID] = {unary, CUDNN_POINTWISE_SIGMOID_FWD},
     [HWNAS_OP_SIN] = {unary, CUDNN_POINTWISE_SIN},
     [HWNAS_OP_SOFTPLUS] = {unary, CUDNN_POINTWISE_SOFTPLUS_FWD},

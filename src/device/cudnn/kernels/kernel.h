@@ -15,7 +15,7 @@
 
 #include "kernel_job.h"
 
-enum { N_THREADS = 128 }; /* of a block, in kernels whose threads work together */
+enum { N_THREADS = HWNAS_BLOCK_THREADS };
 
 #ifdef __CUDACC_RTC__
 

@@ -14,6 +14,7 @@ enum {
 };
 
 /* How a value is stored. */
+enum { HWNAS_BLOCK_THREADS = 128 }; /* in kernels whose threads work together */
 enum { HWNAS_STORED_F32, HWNAS_STORED_F16, HWNAS_STORED_BF16, HWNAS_STORED_S8, HWNAS_STORED_S32,
        HWNAS_N_STORED };
 

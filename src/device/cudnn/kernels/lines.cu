@@ -1,5 +1,5 @@
 /* lines.cu: one value of many, or many of many, along some dimensions. A block has a line at a
- * time.
+ * time, of softmax several that are short.
  *
  * The dimensions of a line are views of their own, so that a line may lie in memory as it likes. */
 #include "kernel.h"
@@ -59,8 +59,8 @@ DEVICE float kernel_reduce_end(int code, float all, float n)
     return all;
 }
 
-/* Joins what every `lanes` threads have in `all`, a power of 2; the result is where the first of them
- * has its own. */
+/* Joins what every `lanes` threads have in `all`, a power of 2; the result is where the first of
+ * them has its own. */
 #define JOIN_LANES(all, lanes, code)                                                               \
     for (int half_ = (lanes) / 2; half_ > 0; half_ /= 2)                                           \
         THREADS(t)                                                                                 \
@@ -106,8 +106,8 @@ KERNEL(hwnas_reduce)
 }
 
 /* views: 0 the output and 1 the input, without the axis. ints: [1] the axis' length, [2] its step
- * in the output, [3] in the input; [4] threads of a line, [5] lines. A block has as many lines at a time
- * as it has threads for, and n counts those. */
+ * in the output, [3] in the input; [4] threads of a line, [5] lines. A block has as many lines at a
+ * time as it has threads for, and n counts those. */
 KERNEL(hwnas_softmax)
 {
     SHARED float all[N_THREADS];
