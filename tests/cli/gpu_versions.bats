@@ -123,7 +123,7 @@ older() {
     grep -q SDPA_FWD "$cuda"/cudnn_graph*.h || skip "headers of an older cuDNN"
     # Once as the headers have them, once as we do.
     grep -oE '^#define CUDNN_[A-Z_]+' "$HWNAS_SRC/src/device/cudnn/cudnn_names.h" | sed 's/#define //' >ours
-    [ "$(wc -l <ours)" -eq 6 ]
+    [ "$(wc -l <ours)" -eq 7 ]
     {
         echo '#include <cudnn.h>'
         sed 's/.*/enum { THEIRS_& = & };/' ours
