@@ -183,9 +183,9 @@ exec '$STILL' runner serve" >serve
     says out "died of SIGSEGV while starting"
 }
 
-@test "a runner that breaks the protocol: what it wrote is said, for who wrote it" {
-    local how what
-    cat >broken.py <<'END'
+# What a runner reads and writes, for those below that break something.
+write_frames() {
+    cat >frames.py <<'END'
 import json, struct, sys
 source, sink = sys.stdin.buffer, sys.stdout.buffer
 
@@ -201,6 +201,15 @@ def write(kind, value):
     text = value if isinstance(value, bytes) else json.dumps(value).encode()
     sink.write(struct.pack("<4sIQ", b"hwn1", kind, len(text)) + text)
     sink.flush()
+END
+}
+
+@test "a runner that breaks the protocol: what it wrote is said, for who wrote it" {
+    local how what
+    write_frames
+    cat >broken.py <<'END'
+import sys
+from frames import read, write
 
 how = sys.argv[1]
 read()
@@ -235,24 +244,12 @@ END
 
 @test "a failure of a runner of others has the status that it says, and what comes of it is as docs/runner-protocol.md says" {
     local name n
+    write_frames
     cat >fails.py <<'END'
-import json, os, struct, sys
-source, sink = sys.stdin.buffer, sys.stdout.buffer
+import os, sys
+from frames import read, write
+
 open("starts", "a").write("one\n")
-
-def read():
-    head = source.read(16)
-    if len(head) < 16:
-        sys.exit()
-    kind, length = struct.unpack("<4sIQ", head)[1:]
-    source.read(length)
-    return kind
-
-def write(kind, value):
-    text = json.dumps(value).encode()
-    sink.write(struct.pack("<4sIQ", b"hwn1", kind, len(text)) + text)
-    sink.flush()
-
 read()
 write(5, {"status": "ok", "info": {"protocol": 1, "name": "a board"}})
 while True:
