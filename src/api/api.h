@@ -19,6 +19,7 @@ struct hwnas_network {
     char *judge;       /* "samples:...": by these its weights were recovered; NULL: they were not */
     int batch;
     hwnas_precision measured; /* of a trial: that it was measured in */
+    char *layers; /* of one whose layers have a precision each, study/write_network.h; or NULL */
     hwnas_costs costs;
     hwnas_digest digest;
     hwnas_array_info *inputs, *outputs;

@@ -46,6 +46,7 @@ static hwnas_status write_network(char **note, const hwnas_network *network, con
                                .precision =
                                    options->as_measured ? network->measured : options->precision,
                                .batch = network->batch,
+                               .layers = options->as_measured ? network->layers : NULL,
                                .is_folded = options->is_folded};
     hwnas_predictor *judge = NULL;
     if (strcmp(format, "yaml"))

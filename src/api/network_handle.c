@@ -196,6 +196,7 @@ hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, in
     const char *judge = json_string_value(json_object_get(summary->identity, "accuracy"));
     TRY_OUT(hwnas_network_open(&network, space, code, &options));
     network->measured = hwnas_trial_precision(&summary->job, settings, -1);
+    network->layers = hwnas_trial_layers(&network->measured, trial, &summary->job, -1, NULL);
     free(network->source);
     network->source = hwnas_strdup(study);
     if (judge && hwnas_starts_with(judge, "samples:"))
@@ -244,6 +245,7 @@ void hwnas_network_close(hwnas_network *network)
     free(network->name);
     free(network->source);
     free(network->judge);
+    free(network->layers);
     hwnas_graph_free(network->graph);
     hwnas_arch_free(network->arch);
     hwnas_space_free(network->own_space);

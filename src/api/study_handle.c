@@ -66,7 +66,7 @@ static void show(shown_trial *out, const hwnas_trial *trial, const hwnas_job *jo
                                      .digest = trial->digest,
                                      .batch = settings.batch,
                                      .threads = settings.threads,
-                                     .precision = (hwnas_precision)(settings.dtype - 1),
+                                     .precision = hwnas_dtype_precision(settings.dtype),
                                      .n_values = trial->n_values,
                                      .values = out->values};
 }

@@ -11,6 +11,11 @@
 enum {
     ALONE_SAMPLES = 8, /* that one layer in bytes is run on; the order needs no more */
     MOST_REPAIRS = 16, /* layers that are tried one by one behind the first that does not fit */
+    /* Of a quick choice. Over all layers ranks of noise between 4 to 12 that were run correlate
+     * with those by all runs as 0.69 to 0.75 in three networks; noise of the bytes that a layer
+     * reads, which needs no run, does as -0.47 to 0.40. */
+    QUICK_ALONE = 8,
+    QUICK_REPAIRS = 2,
 };
 /* A layer that gains less than this part of its time is left in floats. */
 #define LEAST_GAIN 0.02
@@ -58,6 +63,8 @@ static hwnas_status tell(const chooser *c, const char *phase, size_t done, size_
 static hwnas_measure_options measuring(const chooser *c)
 {
     hwnas_measure_options out = HWNAS_MEASURE_DEFAULTS;
+    if (c->options->as)
+        out = *c->options->as;
     if (c->options->seconds > 0)
         out.max_seconds = c->options->seconds;
     out.stop = c->options->stop;
@@ -78,10 +85,6 @@ static hwnas_status find_layers(hwnas_mix *mix, const hwnas_graph *graph)
         if (is_layer[n])
             mix->layers[mix->n_layers++] = (hwnas_mix_layer){.node = (int)n};
     free(is_layer);
-    if (!mix->n_layers)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "the network has no convolution and no product with weights, so there is "
-                          "nothing to quantize");
     return HWNAS_OK;
 }
 
@@ -141,17 +144,36 @@ static void set_all(chooser *c, bool stays_float)
         c->stays_float[c->mix->layers[i].node] = stays_float;
 }
 
+static hwnas_status judge_layer(chooser *c, size_t i)
+{
+    hwnas_mix_layer *layer = &c->mix->layers[i];
+    TRY(tell(c, "one layer in s8", i, c->mix->n_layers));
+    c->stays_float[layer->node] = false;
+    TRY(hwnas_answers_compare(&layer->alone, c->answers, c->stays_float, HWNAS_F32, ALONE_SAMPLES));
+    c->stays_float[layer->node] = true;
+    return HWNAS_OK;
+}
+
+/* Between two layers that were run, by their places in the order of the graph. */
+static void fill_between(hwnas_mix_layer *layers, size_t from, size_t to)
+{
+    for (size_t i = from + 1; i < to; i++) {
+        const double t = (double)(i - from) / (double)(to - from);
+        layers[i].alone = (hwnas_output_error){NAN, pow(layers[from].alone.noise, 1 - t) *
+                                                        pow(layers[to].alone.noise, t)};
+    }
+}
+
 static hwnas_status judge_alone(chooser *c)
 {
-    hwnas_mix *mix = c->mix;
+    const size_t n = c->mix->n_layers;
+    const size_t n_run = c->options->is_quick && n > QUICK_ALONE ? QUICK_ALONE : n;
     set_all(c, true);
-    for (size_t i = 0; i < mix->n_layers; i++) {
-        hwnas_mix_layer *layer = &mix->layers[i];
-        TRY(tell(c, "one layer in s8", i, mix->n_layers));
-        c->stays_float[layer->node] = false;
-        TRY(hwnas_answers_compare(&layer->alone, c->answers, c->stays_float, HWNAS_F32,
-                                  ALONE_SAMPLES));
-        c->stays_float[layer->node] = true;
+    for (size_t k = 0, last = 0; k < n_run; k++) {
+        const size_t i = n_run > 1 ? k * (n - 1) / (n_run - 1) : 0;
+        TRY(judge_layer(c, i));
+        fill_between(c->mix->layers, last, i);
+        last = i;
     }
     return HWNAS_OK;
 }
@@ -234,7 +256,8 @@ static hwnas_status choose_first(size_t *n_first, hwnas_output_error *error, cho
 static hwnas_status choose_others(size_t *n_chosen, hwnas_output_error *error, chooser *c,
                                   const ranked *order, size_t from, size_t to)
 {
-    for (size_t i = from; i < to && i < from + MOST_REPAIRS; i++) {
+    const size_t most = c->options->is_quick ? QUICK_REPAIRS : MOST_REPAIRS;
+    for (size_t i = from; i < to && i < from + most; i++) {
         const int node = c->mix->layers[order[i].layer].node;
         bool fits;
         hwnas_output_error seen;
@@ -368,6 +391,12 @@ static hwnas_status choose(chooser *c, const hwnas_graph *graph)
 {
     hwnas_mix *mix = c->mix;
     TRY(find_layers(mix, graph));
+    if (!mix->n_layers && c->options->is_quick)
+        return hwnas_graph_fold(&mix->graph, mix->folded);
+    if (!mix->n_layers)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "the network has no convolution and no product with weights, so there is "
+                          "nothing to quantize");
     c->stays_float = hwnas_alloc((mix->folded->n_nodes + 1) * sizeof *c->stays_float);
     TRY(tell(c, "computing in f32", 0, 0));
     TRY(hwnas_answers_open(&c->answers, mix->folded, c->options));
@@ -399,5 +428,42 @@ hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *graph,
     for (int i = 0; i < HWNAS_MIX_WAYS; i++)
         free(c.float_in_way[i]);
     free(c.stays_float);
+    return status;
+}
+
+char *hwnas_mix_word(const hwnas_mix *mix)
+{
+    char *word = hwnas_alloc(mix->n_layers + 1);
+    for (size_t i = 0; i < mix->n_layers; i++)
+        word[i] = mix->layers[i].is_s8 ? 's' : 'f';
+    return word;
+}
+
+hwnas_status hwnas_mix_make(hwnas_graph **out, const hwnas_graph *graph, const char *word,
+                            const hwnas_mix_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_mix mix = {0};
+    chooser c = {.options = options, .mix = &mix};
+    TRY_OUT(find_layers(&mix, graph));
+    if (strlen(word) != mix.n_layers) {
+        status = hwnas_fail(HWNAS_E_INPUT, NULL,
+                            "precisions of %zu layers are not those of a network that has %zu",
+                            strlen(word), mix.n_layers);
+        goto out;
+    }
+    c.stays_float = hwnas_alloc((mix.folded->n_nodes + 1) * sizeof *c.stays_float);
+    for (size_t i = 0; i < mix.n_layers; i++)
+        c.stays_float[mix.layers[i].node] = word[i] != 's';
+    if (!strchr(word, 's')) {
+        status = hwnas_graph_fold(out, mix.folded);
+        goto out;
+    }
+    TRY_OUT(hwnas_answers_open(&c.answers, mix.folded, options));
+    status = hwnas_answers_quantize(out, c.answers, c.stays_float);
+out:
+    hwnas_answers_close(c.answers);
+    free(c.stays_float);
+    hwnas_mix_done(&mix);
     return status;
 }

@@ -59,6 +59,11 @@ typedef struct hwnas_mix_options {
     bool takes_bf16;  /* what is not in bytes may be in bf16, where the processor has it */
     int threads;
     double seconds;   /* that each way is measured for */
+    /* A few layers are run alone, and what lies between them costs what they do by place; fewer
+     * choices are tried. Seconds for a network, where a search has many; one without layers stays
+     * as it is. */
+    bool is_quick;
+    const hwnas_measure_options *as; /* (optional) how to measure, but for `seconds` */
     size_t n_samples; /* of all inputs, one behind the other; 0: random ones */
     const float *samples;
     const volatile sig_atomic_t *stop; /* (optional) HWNAS_E_INTERRUPTED */
@@ -72,5 +77,13 @@ typedef struct hwnas_mix_options {
 HWNAS_CHECKED hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *graph,
                                             const hwnas_mix_options *options);
 void hwnas_mix_done(hwnas_mix *mix);
+
+/* A choice as a word: a letter for each layer, in the order of the graph: 's' in bytes, 'f' not.
+ * Yours to free(). */
+char *hwnas_mix_word(const hwnas_mix *mix);
+/* The network of such a word: of the options threads and samples count. HWNAS_E_INPUT where the
+ * graph has another number of layers. */
+HWNAS_CHECKED hwnas_status hwnas_mix_make(hwnas_graph **out, const hwnas_graph *graph,
+                                          const char *word, const hwnas_mix_options *options);
 
 #endif

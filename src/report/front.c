@@ -8,6 +8,7 @@
 #include "report/grid.h"
 #include "report/held_text.h"
 #include "report/indicators_text.h"
+#include "report/mixes_text.h"
 #include "report/other_limits_text.h"
 #include "report/verified_text.h"
 #include "study/settings.h"
@@ -241,7 +242,7 @@ static void add_devices(hwnas_str *out, const hwnas_summary *s)
                            device->batch ? device->batch : s->job.batch.values[0]);
         const int dtype = device->dtype ? device->dtype : s->job.dtype.values[0];
         if (threads && !hwnas_setting_is_open(&s->job.dtype) && dtype != 1 + HWNAS_F32)
-            hwnas_str_addf(out, ", %s", hwnas_precision_name((hwnas_precision)(dtype - 1)));
+            hwnas_str_addf(out, ", %s", hwnas_setting_table[HWNAS_DTYPE].word(dtype));
         hwnas_str_add(out, "\n");
     }
 }
@@ -294,6 +295,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     for (int f = 0; f < s->n_fronts; f++)
         hwnas_indicators_text(out, s, &s->fronts[f]);
     hwnas_confirmed_text(out, s);
+    hwnas_mixes_text(out, s);
     if (hwnas_summary_winner(s) < 0)
         add_best(out, s, "closest", s->closest, hwnas_limit_words);
     hwnas_held_text(out, s->held, 12);

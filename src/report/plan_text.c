@@ -47,6 +47,8 @@ static void add_devices(hwnas_str *out, const hwnas_plan *plan, const hwnas_job 
         if (!is_replayed) {
             for (int k = 0; k < HWNAS_N_SETTINGS; k++)
                 add_setting(out, &hwnas_setting_table[k], job, d);
+            if (hwnas_settings_may_be_mixed(job))
+                hwnas_str_addf(out, ", largest error %g %%", 100 * hwnas_settings_max_error(job));
             hwnas_str_addf(out, ", until the interval is %.3g %% or %.3g s are over",
                            100 * job->interval, job->max_seconds);
         }

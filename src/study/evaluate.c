@@ -23,6 +23,8 @@ static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int 
                                  .arch = *code ? code : NULL,
                                  .device = s->row->spelling,
                                  .batch = batch_at(s, c->settings.batch),
+                                 .mixing = mixing_at(s, c->settings.dtype),
+                                 .max_error = hwnas_settings_max_error(e->job),
                                  .threads = threads_at(s, c->settings.threads)};
     char *command = hwnas_recipe_command(&recipe, &options);
     free(code);
@@ -91,6 +93,16 @@ static bool take_over(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_
     return n_taken > n_before;
 }
 
+/* Which layers of the network had which precision; where they have all the same, nothing. */
+static void keep_mixes(json_t *detail, json_t *mixes, const hwnas_trial *duplicate)
+{
+    json_t *theirs = duplicate ? hwnas_mixes_of(duplicate) : NULL;
+    json_object_update_missing(mixes, theirs);
+    json_decref(theirs);
+    if (json_object_size(mixes))
+        json_object_set(detail, HWNAS_MIX_DETAIL, mixes);
+}
+
 /* *is_enough: a task was done, and no more than one is to be. */
 static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator *e,
                             const hwnas_candidate *c, json_t *detail)
@@ -107,6 +119,7 @@ static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator
             continue;
         if (c->duplicate &&
             take_over(trial, e, c->duplicate, i, batch_at(&e->sites[i], c->settings.batch))) {
+            keep_mixes(detail, c->mixes, c->duplicate);
             json_object_set_new(detail, "same_network_as",
                                 json_integer((json_int_t)c->duplicate->number));
             trial->is_unstable |= c->duplicate->is_unstable;
@@ -140,6 +153,7 @@ static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator
         now.begun = is_decided ? c->begun : NULL;
         is_decided = false;
         TRY(hwnas_evaluate_run(&m, trial, e, &now, i, seconds));
+        keep_mixes(detail, c->mixes, NULL);
         hwnas_evaluate_add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
         add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
         trial->is_unstable |= m.is_unstable;
@@ -224,10 +238,14 @@ static void keep_detail(hwnas_trial *trial, const json_t *detail)
     trial->detail = json_object_size(detail) ? json_dumps(detail, JSON_COMPACT) : NULL;
 }
 
-hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_candidate *c)
+hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e,
+                            const hwnas_candidate *candidate)
 {
     hwnas_status status = HWNAS_OK;
     bool is_enough;
+    hwnas_candidate with_mixes = *candidate;
+    const hwnas_candidate *c = &with_mixes;
+    with_mixes.mixes = hwnas_mixes_of(trial);
     /* Values and detail of one whose first tasks others did. */
     json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : json_object();
     const bool is_accuracy_dear = hwnas_evaluate_is_accuracy_dear(e, c);
@@ -256,6 +274,7 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e, const hwnas_
                             json_real(hwnas_trial_value_of(c->estimate, HWNAS_ESTIMATED)->value));
     keep_detail(trial, detail);
 out:
+    json_decref(with_mixes.mixes);
     json_decref(detail);
     return status;
 }

@@ -122,6 +122,10 @@ typedef struct hwnas_candidate {
     bool *is_open;      /* of BEGIN: set where a measurement is needed, and the trial to be ended */
     bool is_again;      /* of BEGIN: it is known to be needed, by an earlier session */
     bool is_twin;       /* of BEGIN: another trial that is open will measure the network */
+    /* Of the kind that a trial keeps as HWNAS_MIX_DETAIL in its detail: for each device by name
+     * which layers have which precision. What is not there yet is chosen and added; NULL: and
+     * forgotten. */
+    json_t *mixes;
     bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
     /* Where tasks are shared by several processes: those below `n_done` are done, and the trial has
      * their values and its detail. The trial is left as it is then at a task that is not ours. */
@@ -129,6 +133,10 @@ typedef struct hwnas_candidate {
     int *next_task; /* set to that one; stays as it is: the trial is whole. NULL: all are ours */
     bool is_one_task; /* with such tasks: after one that was done the next is left as well */
 } hwnas_candidate;
+
+#define HWNAS_MIX_DETAIL "mix"
+/* What a trial says of it, an object to be json_decref()'d. */
+json_t *hwnas_mixes_of(const hwnas_trial *trial);
 
 /* What tells a candidate's network from others, those of the phases that the job judges by
  * included: networks of one digest are measured once. */

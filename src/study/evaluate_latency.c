@@ -29,10 +29,13 @@ hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwn
     return options;
 }
 
-/* Of the table of a device with the candidate's settings; yours to free(). */
+/* Of the table of a device with the candidate's settings; yours to free(). NULL: there is none, as
+ * nothing is estimated, or which layers are in bytes is not known beforehand. */
 static char *key_of(const hwnas_evaluator *e, const hwnas_candidate *c, int device)
 {
     const hwnas_site *s = &e->sites[device];
+    if (!e->latencies || mixing_at(s, c->settings.dtype))
+        return NULL;
     const hwnas_exec_options exec = {.precision = precision_at(s, c->settings.dtype)};
     hwnas_device_info info = s->info;
     const int threads = threads_at(s, c->settings.threads);
@@ -41,11 +44,15 @@ static char *key_of(const hwnas_evaluator *e, const hwnas_candidate *c, int devi
 }
 
 hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
-                                  const hwnas_evaluator *e, const hwnas_candidate *c, int device)
+                                  hwnas_precision *precision, hwnas_evaluator *e,
+                                  const hwnas_candidate *c, int device)
 {
     const hwnas_site *s = &e->sites[device];
     const int batch = batch_at(s, c->settings.batch);
-    if (s->phase)
+    *precision = precision_at(s, c->settings.dtype);
+    if (mixing_at(s, c->settings.dtype))
+        TRY(hwnas_evaluate_mix(own, precision, e, c, device));
+    else if (s->phase)
         TRY(hwnas_phase_build(own, s->phase, c->arch, batch));
     else if (batch != c->settings.batch)
         TRY(hwnas_graph_build(own, c->arch, batch));
@@ -61,14 +68,15 @@ hwnas_status hwnas_evaluate_estimate(hwnas_latency_estimate *out, bool *is_known
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     hwnas_parts parts = {0};
-    char *key = e->latencies ? key_of(e, c, device) : NULL;
+    hwnas_precision precision;
+    char *key = key_of(e, c, device);
     *is_known = false;
     if (!key)
         return HWNAS_OK;
     TRY_OUT(hwnas_latencies_table(&table, e->latencies, key));
     if (!hwnas_latency_table_is_trusted(table))
         goto out;
-    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, &precision, e, c, device));
     hwnas_graph_cut(&parts, graph);
     *is_known = hwnas_latency_table_estimate(out, table, &parts);
 out:
@@ -159,7 +167,7 @@ static hwnas_measure_options how_to_run(char **key, const hwnas_trial *trial,
     const hwnas_begun *begun = c->begun ? c->begun : &now;
     options.give_up = begun->give_up;
     options.max_attempts = begun->max_attempts;
-    *key = e->latencies ? key_of(e, c, device) : NULL;
+    *key = key_of(e, c, device);
     return options;
 }
 
@@ -171,11 +179,11 @@ hwnas_status hwnas_evaluate_send(const hwnas_trial *trial, hwnas_evaluator *e,
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     char *key = NULL;
-    if (s->phase || hwnas_boards_room(&s->boards) < 2 ||
+    if (s->phase || mixing_at(s, c->settings.dtype) || hwnas_boards_room(&s->boards) < 2 ||
         s->boards.threads != threads_at(s, c->settings.threads))
         return HWNAS_OK;
-    const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
-    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, &options.exec.precision, e, c, device));
     hwnas_runner *runner = hwnas_boards_take_ahead(&s->boards, graph, &options);
     if (runner)
         TRY_OUT(key ? hwnas_latencies_send_ahead(e->latencies, key, runner, graph, &options)
@@ -196,8 +204,8 @@ hwnas_status hwnas_evaluate_run(hwnas_measurement *out, const hwnas_trial *trial
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
     char *key;
-    const hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
-    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    hwnas_measure_options options = how_to_run(&key, trial, e, c, device, seconds);
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, &options.exec.precision, e, c, device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, c->settings.threads)));
     if (e->tell_run)
         e->tell_run(e->run_context);
@@ -237,7 +245,9 @@ bool hwnas_evaluate_can_race(const hwnas_evaluator *e, const hwnas_candidate *ca
         is_one = threads_at(s, candidates[i].settings.threads) ==
                      threads_at(s, candidates[0].settings.threads) &&
                  precision_at(s, candidates[i].settings.dtype) ==
-                     precision_at(s, candidates[0].settings.dtype);
+                     precision_at(s, candidates[0].settings.dtype) &&
+                 mixing_at(s, candidates[i].settings.dtype) ==
+                     mixing_at(s, candidates[0].settings.dtype);
     return is_one;
 }
 
@@ -263,13 +273,17 @@ hwnas_status hwnas_evaluate_race(hwnas_trial **turns, int *n_blocks, hwnas_evalu
     const hwnas_site *s = &e->sites[device];
     const hwnas_graph *graphs[HWNAS_RACE_MOST];
     hwnas_graph *own[HWNAS_RACE_MOST] = {NULL};
+    hwnas_precision precisions[HWNAS_RACE_MOST];
     hwnas_race race = {0};
     const hwnas_measure_options options =
         hwnas_evaluate_options(e, &candidates[0], device, seconds);
     for (int i = 0; i < n; i++)
-        TRY_OUT(hwnas_evaluate_graph(&graphs[i], &own[i], e, &candidates[i], device));
+        TRY_OUT(
+            hwnas_evaluate_graph(&graphs[i], &own[i], &precisions[i], e, &candidates[i], device));
     TRY_OUT(hwnas_evaluator_use_runner(e, device, threads_at(s, candidates[0].settings.threads)));
-    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs, NULL, n, &options));
+    TRY_OUT(hwnas_runner_race(&race, e->runner, graphs,
+                              mixing_at(s, candidates[0].settings.dtype) ? precisions : NULL, n,
+                              &options));
     /* Blocks that count were clean, however many were not: better than what single measurements
      * said one after the other. */
     *n_blocks = race.n_blocks;

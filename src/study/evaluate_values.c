@@ -207,7 +207,9 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     hwnas_predictor_use_precision(e->predictor,
                                   hwnas_precision_has_form(precision) ? precision : HWNAS_F32);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
-    const hwnas_source source = precision == HWNAS_S8   ? take_off_loss(&estimate, e, c)
+    /* How much of the loss of all layers in bytes a part of them has is not known. */
+    const bool has_bytes = precision == HWNAS_S8 || hwnas_trial_mixing(e->job, c->settings, -1);
+    const hwnas_source source = has_bytes               ? take_off_loss(&estimate, e, c)
                                 : precision == HWNAS_W4 ? of_floats(e, &estimate)
                                                         : source_of(e, &estimate);
     add_estimate(trial, e, &estimate, source);

@@ -19,7 +19,7 @@ const char *hwnas_evaluator_unverifiable(const hwnas_evaluator *e, int device)
 hwnas_precision hwnas_evaluate_precision(const hwnas_evaluator *e, const hwnas_candidate *c,
                                          int device)
 {
-    return precision_at(&e->sites[device], c->settings.dtype);
+    return hwnas_evaluate_floats(e, c, device);
 }
 
 hwnas_status hwnas_evaluate_verify(hwnas_verified *out, hwnas_evaluator *e,
@@ -28,9 +28,8 @@ hwnas_status hwnas_evaluate_verify(hwnas_verified *out, hwnas_evaluator *e,
     hwnas_status status;
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
-    const hwnas_measure_options options =
-        hwnas_evaluate_options(e, c, device, e->options.max_seconds);
-    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    hwnas_measure_options options = hwnas_evaluate_options(e, c, device, e->options.max_seconds);
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, &options.exec.precision, e, c, device));
     TRY_OUT(
         hwnas_evaluator_use_runner(e, device, threads_at(&e->sites[device], c->settings.threads)));
     status = hwnas_runner_verify(out, e->runner, graph, ref_seconds, &options);
@@ -45,9 +44,8 @@ hwnas_status hwnas_evaluate_slow_code(hwnas_slow_code *out, hwnas_arena *arena, 
     hwnas_status status;
     hwnas_graph *own = NULL;
     const hwnas_graph *graph;
-    const hwnas_measure_options options =
-        hwnas_evaluate_options(e, c, device, e->options.max_seconds);
-    TRY_OUT(hwnas_evaluate_graph(&graph, &own, e, c, device));
+    hwnas_measure_options options = hwnas_evaluate_options(e, c, device, e->options.max_seconds);
+    TRY_OUT(hwnas_evaluate_graph(&graph, &own, &options.exec.precision, e, c, device));
     TRY_OUT(
         hwnas_evaluator_use_runner(e, device, threads_at(&e->sites[device], c->settings.threads)));
     status = hwnas_slow_code_find(out, arena, e->runner, e->sites[device].row->spelling, graph,

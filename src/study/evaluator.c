@@ -210,6 +210,7 @@ static hwnas_status check_goals(hwnas_evaluator *e)
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
         TRY(check_setting(e, &hwnas_setting_table[i]));
     TRY(check_precisions(e));
+    TRY(hwnas_evaluator_check_mixed(e));
     const hwnas_goal *goals[HWNAS_MOST_GOALS];
     const int n = hwnas_goals_list(goals, &e->job->goals);
     for (int i = 0; i < n; i++) {

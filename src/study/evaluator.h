@@ -70,7 +70,13 @@ static inline int batch_at(const hwnas_site *s, int batch)
 
 static inline hwnas_precision precision_at(const hwnas_site *s, int dtype)
 {
-    return (hwnas_precision)((s->row->dtype ? s->row->dtype : dtype) - 1);
+    return hwnas_dtype_precision(s->row->dtype ? s->row->dtype : dtype);
+}
+
+/* HWNAS_UNMIXED: that is the precision of all layers. */
+static inline hwnas_mixing mixing_at(const hwnas_site *s, int dtype)
+{
+    return hwnas_dtype_mixing(s->row->dtype ? s->row->dtype : dtype);
 }
 
 static inline hwnas_boards *boards_at(hwnas_evaluator *e, int device)
@@ -80,6 +86,19 @@ static inline hwnas_boards *boards_at(hwnas_evaluator *e, int device)
 
 /* Makes the evaluator's runner one of the device with so many threads: the first of its boards. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads);
+
+/* ---- evaluate_mix.c ---- */
+
+/* The graph of a candidate whose layers have a precision each, with the one of what is not in
+ * bytes: as the candidate's mixes have it, else chosen, and put there. */
+HWNAS_CHECKED hwnas_status hwnas_evaluate_mix(hwnas_graph **out, hwnas_precision *floats,
+                                              hwnas_evaluator *e, const hwnas_candidate *c,
+                                              int device);
+/* What a candidate is computed in on a device, but for what the graph has in bytes. */
+hwnas_precision hwnas_evaluate_floats(const hwnas_evaluator *e, const hwnas_candidate *c,
+                                      int device);
+/* That the job's devices and accuracy go with it, where layers have a precision each. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_check_mixed(const hwnas_evaluator *e);
 
 /* ---- evaluate_values.c ---- */
 
@@ -107,10 +126,11 @@ void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e
 /* How a candidate is measured on a device in at most `seconds`. */
 hwnas_measure_options hwnas_evaluate_options(const hwnas_evaluator *e, const hwnas_candidate *c,
                                              int device, double seconds);
-/* The graph as a device gets it, of its own batch where it has one; `own` is to be freed. */
+/* The graph as a device gets it, of its own batch where it has one, and the precision that it is to
+ * be computed in; `own` is to be freed. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_graph(const hwnas_graph **out, hwnas_graph **own,
-                                                const hwnas_evaluator *e, const hwnas_candidate *c,
-                                                int device);
+                                                hwnas_precision *precision, hwnas_evaluator *e,
+                                                const hwnas_candidate *c, int device);
 /* What the table of latencies says of a candidate; *is_known: something that is relied on. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_estimate(hwnas_latency_estimate *out, bool *is_known,
                                                    hwnas_evaluator *e, const hwnas_candidate *c,

@@ -140,6 +140,7 @@ typedef struct winner {
     hwnas_network_file file;
     hwnas_arch *arch;
     hwnas_job_phases phases;
+    const hwnas_trial *trial;
     void (*written)(void *context, const hwnas_network_file *file);
     void *context;
 } winner;
@@ -150,9 +151,13 @@ static hwnas_status write_one(winner *w, const hwnas_job_export *export, const h
     char *path = path_of(export->path, w->job, w->device, phase);
     w->file.path = path;
     w->file.format = export->format;
+    char *layers = hwnas_trial_layers(&w->file.precision, w->trial, w->job, w->device, phase);
+    w->file.layers = layers;
     const hwnas_status status = hwnas_network_write(&w->file, arch);
     if (status == HWNAS_OK)
         w->written(w->context, &w->file);
+    w->file.layers = NULL;
+    free(layers);
     free(path);
     return status;
 }
@@ -208,6 +213,7 @@ static hwnas_status write_winner(winner *w, const hwnas_summary *summary,
     TRY_OUT(hwnas_arch_parse(&w->arch, space, code));
     TRY_OUT(hwnas_phases_open(&w->phases, w->job, space));
     w->device = front->device;
+    w->trial = &summary->trials[front->winner];
     w->file = (hwnas_network_file){
         .precision = hwnas_trial_precision(&summary->job, settings, front->device),
         .batch = settings.batch,

@@ -108,7 +108,7 @@ static bool may_be_s8(const hwnas_job *job)
         is_s8 |= job->dtype.values[i] == 1 + HWNAS_S8;
     for (int i = 0; i < job->goals.devices.n; i++)
         is_s8 |= job->goals.devices.rows[i].dtype == 1 + HWNAS_S8;
-    return is_s8;
+    return is_s8 || hwnas_settings_may_be_mixed(job);
 }
 
 static json_t *describe(const hwnas_job *job, file_writer write)
@@ -132,6 +132,8 @@ static json_t *describe(const hwnas_job *job, file_writer write)
         json_object_set_new(json, "domain", json_string("free"));
     if (job->predictor && !job->has_no_int8_loss && may_be_s8(job))
         json_object_set_new(json, "byte-loss", json_string("prior"));
+    if (hwnas_settings_may_be_mixed(job))
+        json_object_set_new(json, "max-error", json_real(100 * hwnas_settings_max_error(job)));
     return json;
 }
 
@@ -206,7 +208,9 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
     const char *predictor = json_string_value(json_object_get(identity, "accuracy"));
     bool is_clear = json_is_string(json_object_get(identity, "space"));
     is_clear &= read_devices(&out->goals.devices, json_object_get(identity, "devices"));
+    const json_t *max_error = json_object_get(identity, "max-error");
     out->goals.is_front_per_device = fronts && !strcmp(fronts, "each");
+    out->max_error = max_error ? json_number_value(max_error) : NAN;
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
         read_setting(out, &hwnas_setting_table[i],
                      json_object_get(identity, hwnas_setting_table[i].name));

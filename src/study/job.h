@@ -41,6 +41,7 @@ typedef struct hwnas_job {
     bool has_no_int8_loss; /* what is predicted of s8 networks holds as it is (int8_loss.h) */
     hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
     hwnas_setting_values threads, batch, dtype; /* study/settings.h */
+    double max_error; /* of networks whose layers have a precision each, %; NaN: not given */
     double price; /* an hour, of devices that give none; NaN: not given */
     const char *strategy;
     int population; /* 0: the strategy's own */

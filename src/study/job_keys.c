@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "predict/active.h"
 #include "study/job_goals.h"
+#include "study/job_settings.h"
 #include "study/settings.h"
 
 /* Makes the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml, seen from the directory
@@ -48,15 +49,6 @@ static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *t
     return whole;
 }
 
-static hwnas_status read_int(int *out, const hwnas_yaml *node, const char *what, int64_t low,
-                             int64_t high)
-{
-    int64_t value;
-    TRY(hwnas_yaml_int(&value, node, what, low, high));
-    *out = (int)value;
-    return HWNAS_OK;
-}
-
 /* A number above 0. */
 static hwnas_status read_positive(double *out, const hwnas_yaml *node, const char *what,
                                   double high)
@@ -85,26 +77,6 @@ static hwnas_status check_name(const hwnas_job *job, const char *name, const hwn
         if (!strcmp(job->goals.devices.rows[i].name, name))
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "two devices are called '%s'", name),
                               "write {name: ..., device: ...}");
-    return HWNAS_OK;
-}
-
-/* One value of a setting. */
-static hwnas_status read_value(int *out, const hwnas_yaml *node, const hwnas_setting_kind *setting)
-{
-    const char *text;
-    hwnas_precision precision;
-    if (!strcmp(setting->name, "threads") && node->kind == HWNAS_YAML_SCALAR &&
-        !strcmp(node->text, "all")) {
-        *out = hwnas_device_cores();
-        return HWNAS_OK;
-    }
-    if (!setting->word)
-        return read_int(out, node, setting->name, 1, setting->most);
-    TRY(hwnas_yaml_text(&text, node, setting->name));
-    hwnas_status status = hwnas_precision_find(&precision, text);
-    if (status != HWNAS_OK)
-        return hwnas_fail_at(status, &node->place);
-    *out = 1 + (int)precision;
     return HWNAS_OK;
 }
 
@@ -154,7 +126,7 @@ static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node, cons
             const hwnas_setting_kind *s = &hwnas_setting_table[i];
             const hwnas_yaml *own = hwnas_yaml_get(node, s->name);
             if (own)
-                TRY(read_value((int *)((char *)&device + s->own), own, s));
+                TRY(hwnas_job_read_setting_value((int *)((char *)&device + s->own), own, s));
         }
         if (price)
             TRY(read_positive(&device.price, price, "price", 1e9));
@@ -190,37 +162,6 @@ static hwnas_status read_devices(hwnas_job *job, const hwnas_yaml *node)
     job->goals.devices.n = 0;
     for (size_t i = 0; i < node->n; i++)
         TRY(read_one_device(job, node->items[i], node));
-    return HWNAS_OK;
-}
-
-/* A number, or {values: [...]}: then it is a choice of the search. */
-static hwnas_status read_setting(hwnas_setting_values *out, const hwnas_yaml *node,
-                                 const hwnas_setting_kind *kind)
-{
-    const char *what = kind->name;
-    static const char *const keys[] = {"values", NULL};
-    hwnas_setting_values setting = {.place = node->place, .n = 1};
-    if (node->kind != HWNAS_YAML_MAPPING) {
-        TRY(read_value(&setting.values[0], node, kind));
-        *out = setting;
-        return HWNAS_OK;
-    }
-    TRY(hwnas_yaml_check_keys(node, what, keys));
-    const hwnas_yaml *values = hwnas_yaml_get(node, "values");
-    if (!values || values->kind != HWNAS_YAML_SEQUENCE || values->n < 1 ||
-        values->n > HWNAS_MAX_SETTING_VALUES)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &node->place, "%s needs 1 to %d values", what,
-                                     HWNAS_MAX_SETTING_VALUES),
-                          "write %s: {values: [%s]}", what, kind->word ? "f32, s8" : "1, 2");
-    setting.n = (int)values->n;
-    for (int i = 0; i < setting.n; i++) {
-        TRY(read_value(&setting.values[i], values->items[i], kind));
-        for (int j = 0; j < i; j++)
-            if (setting.values[j] == setting.values[i])
-                return hwnas_fail(HWNAS_E_INPUT, &values->items[i]->place, "%s has %s twice", what,
-                                  values->items[i]->text);
-    }
-    *out = setting;
     return HWNAS_OK;
 }
 
@@ -338,7 +279,7 @@ hwnas_status hwnas_job_key_read(hwnas_job *job, const hwnas_job_key *key, const 
     case HWNAS_KEY_WORD:
         return read_word(job, key, node);
     case HWNAS_KEY_SETTING:
-        return read_setting(value_of(job, key), node, hwnas_setting_named(key->name));
+        return hwnas_job_read_setting(value_of(job, key), node, hwnas_setting_named(key->name));
     case HWNAS_KEY_SPECIAL:
         break;
     }
@@ -414,7 +355,9 @@ const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "batch", 'b', .is_rare = true, SETTING(batch),
      .argument = "N", .help = "inferences at once; or {values: [1, 8]}"},
     {NULL, "dtype", .is_rare = true, SETTING(dtype),
-     .argument = "TYPE", .help = "f32, bf16, f16, s8, w8, w4; or {values: [f32, s8]}"},
+     .argument = "TYPE", .help = "f32, bf16, f16, s8, w8, w4, mixed; or {values: [f32, s8]}"},
+    {NULL, "max-error", .is_rare = true, .type = HWNAS_KEY_NUMBER, OF(max_error), .high = 1e6, .preset = NAN,
+     .argument = "PERCENT", .help = "mixed: largest difference from f32, of the largest output (5)"},
     {NULL, "price", .is_rare = true, .type = HWNAS_KEY_POSITIVE, OF(price), .high = 1e9, .preset = NAN,
      .argument = "X", .help = "of the device, an hour: for the metric cost"},
     {NULL, "objectives", .is_text = true, SPECIAL(hwnas_job_read_objectives),

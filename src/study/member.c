@@ -14,6 +14,7 @@ hwnas_status hwnas_member_open(hwnas_member *out, const hwnas_trial *trial, cons
     TRY(hwnas_graph_build(&out->graph, out->arch, out->candidate.settings.batch));
     out->candidate.arch = out->arch;
     out->candidate.graph = out->graph;
+    out->mixes = out->candidate.mixes = hwnas_mixes_of(trial);
     return HWNAS_OK;
 }
 
@@ -21,4 +22,5 @@ void hwnas_member_close(hwnas_member *member)
 {
     hwnas_arch_free(member->arch);
     hwnas_graph_free(member->graph);
+    json_decref(member->mixes);
 }

@@ -8,7 +8,8 @@
 typedef struct hwnas_member {
     hwnas_arch *arch;
     hwnas_graph *graph;
-    hwnas_candidate candidate; /* borrows both */
+    json_t *mixes;
+    hwnas_candidate candidate; /* borrows all of it */
 } hwnas_member;
 
 /* `space` is without settings, `walked` with. To be closed even after a failure. */

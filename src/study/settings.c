@@ -1,14 +1,32 @@
 #include "study/settings.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "precision/mix.h"
 
 static const char *dtype_word(int value)
 {
-    return hwnas_precision_name((hwnas_precision)(value - 1));
+    const hwnas_mixing mixing = hwnas_dtype_mixing(value);
+    return mixing ? hwnas_mixing_name(mixing) : hwnas_precision_name(hwnas_dtype_precision(value));
+}
+
+bool hwnas_settings_may_be_mixed(const hwnas_job *job)
+{
+    bool is_mixed = false;
+    for (int i = 0; i < job->dtype.n; i++)
+        is_mixed |= hwnas_dtype_mixing(job->dtype.values[i]) != HWNAS_UNMIXED;
+    for (int i = 0; i < job->goals.devices.n; i++)
+        is_mixed |= hwnas_dtype_mixing(job->goals.devices.rows[i].dtype) != HWNAS_UNMIXED;
+    return is_mixed;
+}
+
+double hwnas_settings_max_error(const hwnas_job *job)
+{
+    return isnan(job->max_error) ? HWNAS_MIX_MAX_ERROR : job->max_error / 100;
 }
 
 #define SETTING(name)                                                                              \
@@ -16,7 +34,7 @@ static const char *dtype_word(int value)
 const hwnas_setting_kind hwnas_setting_table[HWNAS_N_SETTINGS] = {
     [HWNAS_BATCH] = {"batch", 1 << 20, NULL, SETTING(batch)},
     [HWNAS_THREADS] = {"threads", 4096, NULL, SETTING(threads)},
-    [HWNAS_DTYPE] = {"dtype", HWNAS_N_PRECISIONS, dtype_word, SETTING(dtype)},
+    [HWNAS_DTYPE] = {"dtype", HWNAS_N_PRECISIONS + HWNAS_N_MIXINGS - 1, dtype_word, SETTING(dtype)},
 };
 
 const hwnas_setting_kind *hwnas_setting_named(const char *name)

@@ -13,8 +13,25 @@
 /* Values of settings are positive, so that 0 can say that none is given. */
 typedef struct hwnas_settings {
     int batch, threads;
-    int dtype; /* 1 + hwnas_precision */
+    int dtype; /* 1 + hwnas_precision, or behind all of these a hwnas_mixing */
 } hwnas_settings;
+
+/* HWNAS_UNMIXED: one precision for all layers. */
+static inline hwnas_mixing hwnas_dtype_mixing(int dtype)
+{
+    return dtype > HWNAS_N_PRECISIONS ? (hwnas_mixing)(dtype - HWNAS_N_PRECISIONS) : HWNAS_UNMIXED;
+}
+
+/* Of one that is mixed the floats that a network has at first. */
+static inline hwnas_precision hwnas_dtype_precision(int dtype)
+{
+    return hwnas_dtype_mixing(dtype) ? HWNAS_F32 : (hwnas_precision)(dtype - 1);
+}
+
+/* Networks of the job may have a precision for each layer; how far their outputs may be off then,
+ * as a share. */
+bool hwnas_settings_may_be_mixed(const hwnas_job *job);
+double hwnas_settings_max_error(const hwnas_job *job);
 
 /* A kind of setting: a row of hwnas_setting_table. */
 typedef struct hwnas_setting_kind {

@@ -1,5 +1,6 @@
 #include "study/warm.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,8 +107,18 @@ static hwnas_status read_study(hwnas_warm_study *out, hwnas_store *store, const 
         same_settings &=
             is_same_setting(hwnas_setting_of_job(s, job), hwnas_setting_of_job(s, &out->job));
     }
-    for (int d = 0; d < job->goals.devices.n; d++)
+    const bool is_mixed = hwnas_settings_may_be_mixed(job);
+    if (is_mixed)
+        same_settings &=
+            fabs(hwnas_settings_max_error(job) - hwnas_settings_max_error(&out->job)) < 1e-12;
+    for (int d = 0; d < job->goals.devices.n; d++) {
         out->same[d] = same_settings ? find_device(job, d, evaluator, &out->job, infos) : -1;
+        /* Which layers have which precision is kept by the device's name. */
+        if (is_mixed && out->same[d] >= 0 &&
+            strcmp(hwnas_job_row_name(&job->goals.devices, d).text,
+                   hwnas_job_row_name(&out->job.goals.devices, out->same[d]).text) != 0)
+            out->same[d] = -1;
+    }
     TRY_OUT(hwnas_store_trials(&out->trials, &out->n, store));
     TRY_OUT(hwnas_verified_load(&verified, store));
     hwnas_verified_apply(out->trials, out->n, verified, NULL);

@@ -10,6 +10,8 @@
 #include "derive/derive.h"
 #include "inherit/samples.h"
 #include "onnx/onnx.h"
+#include "precision/mix.h"
+#include "study/evaluate.h"
 
 hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph,
                                       const hwnas_exec_options *how)
@@ -58,6 +60,35 @@ static hwnas_precision precision_of(const hwnas_network_file *file)
     return is_onnx(file) && hwnas_precision_has_form(file->precision) ? file->precision : HWNAS_F32;
 }
 
+/* As few quantizations as the device `cpu` needs, which is what was measured. */
+static hwnas_status write_mixed(const hwnas_network_file *file, const hwnas_arch *arch)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_mix_options how = {.threads = 1};
+    hwnas_graph *graph = NULL, *mixed = NULL;
+    TRY_OUT(hwnas_graph_build_trained(&graph, arch, file->batch));
+    TRY_OUT(hwnas_mix_make(&mixed, graph, file->layers, &how));
+    status = hwnas_onnx_write_file(file->path, mixed);
+out:
+    hwnas_graph_free(mixed);
+    hwnas_graph_free(graph);
+    return status;
+}
+
+static char *mixed_note(const hwnas_network_file *file)
+{
+    int n_s8 = 0;
+    for (const char *l = file->layers; *l; l++)
+        n_s8 += *l == 's';
+    return hwnas_printf(
+        "is in s8 (QDQ) in %d of %zu layers, with ranges of random inputs: calibrate "
+        "it with data of your own%s",
+        n_s8, strlen(file->layers),
+        file->precision == HWNAS_BF16
+            ? "; a file cannot say bf16: --dtype bf16 computes its floats in it"
+            : "");
+}
+
 /* The weights by which the network was judged. */
 static hwnas_status write_recovered(const hwnas_network_file *file, const hwnas_arch *arch)
 {
@@ -75,6 +106,8 @@ static hwnas_status write_recovered(const hwnas_network_file *file, const hwnas_
 hwnas_status hwnas_network_write(const hwnas_network_file *file, const hwnas_arch *arch)
 {
     const hwnas_precision precision = precision_of(file);
+    if (file->layers && is_onnx(file))
+        return write_mixed(file, arch);
     if (file->samples && strcmp(file->format, "yaml"))
         return write_recovered(file, arch);
     if (is_onnx(file) && (file->is_folded || precision != HWNAS_F32))
@@ -92,6 +125,11 @@ char *hwnas_network_file_note(const hwnas_network_file *file)
         [HWNAS_W8] = "is in f32, where the network was measured in w8",
         [HWNAS_W4] = "is in f32, where the network was measured in w4"};
     const int bits = hwnas_precision_weight_bits(precision_of(file));
+    if (file->layers)
+        return is_onnx(file)
+                   ? mixed_note(file)
+                   : hwnas_strdup(
+                         "is in f32, where some layers of the network were measured in s8");
     if (bits)
         return hwnas_printf("has the weights of its linear layers in %d bits (MatMulNBits, an "
                             "operator of ONNX Runtime's)",
@@ -107,14 +145,40 @@ char *hwnas_network_file_note(const hwnas_network_file *file)
             : as_f32[file->precision]);
 }
 
-hwnas_precision hwnas_trial_precision(const hwnas_job *job, hwnas_settings settings, int device)
+static int dtype_of(const hwnas_job *job, hwnas_settings settings, int device)
 {
     const hwnas_job_devices *devices = &job->goals.devices;
-    int dtype = settings.dtype ? settings.dtype : 1 + HWNAS_F32;
     for (int i = 0; i < devices->n; i++)
-        if ((device < 0 || i == device) && devices->rows[i].dtype) {
-            dtype = devices->rows[i].dtype;
-            break;
-        }
-    return (hwnas_precision)(dtype - 1);
+        if ((device < 0 || i == device) && devices->rows[i].dtype)
+            return devices->rows[i].dtype;
+    return settings.dtype ? settings.dtype : 1 + HWNAS_F32;
+}
+
+hwnas_precision hwnas_trial_precision(const hwnas_job *job, hwnas_settings settings, int device)
+{
+    return hwnas_dtype_precision(dtype_of(job, settings, device));
+}
+
+hwnas_mixing hwnas_trial_mixing(const hwnas_job *job, hwnas_settings settings, int device)
+{
+    return hwnas_dtype_mixing(dtype_of(job, settings, device));
+}
+
+char *hwnas_trial_layers(hwnas_precision *floats, const hwnas_trial *trial, const hwnas_job *job,
+                         int device, const char *phase)
+{
+    json_t *mixes = hwnas_mixes_of(trial);
+    char *layers = NULL;
+    for (int i = 0; i < job->goals.devices.n && !layers; i++) {
+        const json_t *mix = json_object_get(mixes, hwnas_job_row_name(&job->goals.devices, i).text);
+        const char *word = json_string_value(json_object_get(mix, "layers"));
+        const char *rest = json_string_value(json_object_get(mix, "floats"));
+        if (!word || !rest || (device >= 0 && i != device) ||
+            strcmp(job->goals.devices.rows[i].phase, phase ? phase : "") != 0)
+            continue;
+        layers = hwnas_strdup(word);
+        *floats = strcmp(rest, hwnas_precision_name(HWNAS_BF16)) ? HWNAS_F32 : HWNAS_BF16;
+    }
+    json_decref(mixes);
+    return layers;
 }

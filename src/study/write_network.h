@@ -5,12 +5,15 @@
 #include "device/device.h"
 #include "space/arch.h"
 #include "study/settings.h"
+#include "trial/trial.h"
 
 typedef struct hwnas_network_file {
     const char *path, *format;
     hwnas_precision precision; /* an ONNX file has s8 as QDQ nodes; others are written as f32 */
     int batch;                 /* of an ONNX file */
     bool is_folded;            /* ONNX: without batch norms and dead branches */
+    const char *layers; /* (optional) of a network whose layers have a precision each, the word of
+                           it (precision/mix.h): the precision is that of its floats; borrowed */
     /* (optional) Whose weights and ranges a network has that was judged by samples; borrowed. */
     struct hwnas_samples *samples;
 } hwnas_network_file;
@@ -28,5 +31,12 @@ char *hwnas_network_file_note(const hwnas_network_file *file);
 /* The precision that a trial was measured in, by a device's own setting before the trial's;
  * `device` -1: the first that runs. */
 hwnas_precision hwnas_trial_precision(const hwnas_job *job, hwnas_settings settings, int device);
+/* Of a trial whose layers have a precision each, the word that says which (precision/mix.h), and
+ * the precision of the other layers: on a device (-1: the first) in a phase (NULL: none). NULL:
+ * there is none. Yours to free(). */
+char *hwnas_trial_layers(hwnas_precision *floats, const hwnas_trial *trial, const hwnas_job *job,
+                         int device, const char *phase);
+/* HWNAS_UNMIXED: that is the precision of all its layers. */
+hwnas_mixing hwnas_trial_mixing(const hwnas_job *job, hwnas_settings settings, int device);
 
 #endif

@@ -1,0 +1,155 @@
+/* evaluate_mix.c: networks in which each layer has a precision of its own: which, and the graph
+ * that runs then. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "derive/derive.h"
+#include "graph/elaborate.h"
+#include "precision/mix.h"
+#include "study/evaluator.h"
+
+/* Layers and ways are timed with this part of the time of a measurement each: there are up to
+ * eight. */
+#define SHARE 0.125
+
+static hwnas_row_name name_of(const hwnas_evaluator *e, int device)
+{
+    return hwnas_job_row_name(&e->job->goals.devices, device);
+}
+
+static hwnas_mix_options options_of(const hwnas_evaluator *e, const hwnas_candidate *c, int device,
+                                    const hwnas_measure_options *as)
+{
+    const hwnas_site *s = &e->sites[device];
+    const int threads = threads_at(s, c->settings.threads);
+    return (hwnas_mix_options){.max_error = hwnas_settings_max_error(e->job),
+                               .takes_bf16 =
+                                   mixing_at(s, c->settings.dtype) == HWNAS_MIXED_BF16,
+                               .threads = threads ? threads : 1,
+                               .seconds = SHARE * e->job->max_seconds,
+                               .is_quick = true,
+                               .as = as,
+                               .stop = e->options.stop};
+}
+
+/* What a mix is, as the trial keeps it. */
+static json_t *describe(const hwnas_mix *mix, const hwnas_mix_options *how)
+{
+    const hwnas_mix_way *way = &mix->ways[mix->chosen];
+    char *word = hwnas_mix_word(mix);
+    int n_s8 = 0;
+    for (size_t i = 0; i < mix->n_layers; i++)
+        n_s8 += mix->layers[i].is_s8;
+    json_t *json = json_pack("{s:I, s:i, s:s, s:s, s:f, s:f}", "n_layers",
+                             (json_int_t)mix->n_layers, "layers_in_s8", n_s8, "floats",
+                             hwnas_precision_name(way->floats), "layers", word, "mixed_error",
+                             way->error.largest, "max_error", how->max_error);
+    free(word);
+    return json;
+}
+
+static hwnas_status choose(hwnas_graph **out, hwnas_precision *floats, hwnas_evaluator *e,
+                           const hwnas_candidate *c, int device, const hwnas_graph *graph)
+{
+    hwnas_mix mix = {0};
+    hwnas_measure_options as = e->options;
+    as.energy = false;
+    const hwnas_mix_options how = options_of(e, c, device, &as);
+    if (e->runner)
+        hwnas_runner_rest(e->runner); /* its threads would spin beside those that compute here */
+    const hwnas_status status = hwnas_mix_choose(&mix, graph, &how);
+    if (status == HWNAS_OK) {
+        *floats = mix.ways[mix.chosen].floats;
+        *out = mix.graph;
+        mix.graph = NULL;
+        if (c->mixes)
+            json_object_set_new(c->mixes, name_of(e, device).text, describe(&mix, &how));
+    }
+    hwnas_mix_done(&mix);
+    return status;
+}
+
+static const json_t *known(const hwnas_evaluator *e, const hwnas_candidate *c, int device)
+{
+    return json_object_get(c->mixes, name_of(e, device).text);
+}
+
+hwnas_precision hwnas_evaluate_floats(const hwnas_evaluator *e, const hwnas_candidate *c,
+                                      int device)
+{
+    const hwnas_site *s = &e->sites[device];
+    hwnas_precision floats = precision_at(s, c->settings.dtype);
+    const char *word = json_string_value(json_object_get(known(e, c, device), "floats"));
+    if (mixing_at(s, c->settings.dtype) && word && hwnas_precision_find(&floats, word) != HWNAS_OK)
+        hwnas_error_clear();
+    return floats;
+}
+
+/* With the weights of a model that was trained, where there is one: errors are those of weights. */
+static hwnas_status build_trained(hwnas_graph **out, const hwnas_evaluator *e,
+                                  const hwnas_candidate *c, int device)
+{
+    const hwnas_site *s = &e->sites[device];
+    const int batch = batch_at(s, c->settings.batch);
+    return s->phase ? hwnas_phase_build(out, s->phase, c->arch, batch)
+                    : hwnas_graph_build_trained(out, c->arch, batch);
+}
+
+hwnas_status hwnas_evaluate_mix(hwnas_graph **out, hwnas_precision *floats, hwnas_evaluator *e,
+                                const hwnas_candidate *c, int device)
+{
+    hwnas_graph *graph = NULL;
+    hwnas_status status = build_trained(&graph, e, c, device);
+    const char *word = json_string_value(json_object_get(known(e, c, device), "layers"));
+    if (status == HWNAS_OK && word) {
+        const hwnas_mix_options how = options_of(e, c, device, NULL);
+        *floats = hwnas_evaluate_floats(e, c, device);
+        status = hwnas_mix_make(out, graph, word, &how);
+    } else if (status == HWNAS_OK) {
+        status = choose(out, floats, e, c, device, graph);
+    }
+    hwnas_graph_free(graph);
+    return status;
+}
+
+json_t *hwnas_mixes_of(const hwnas_trial *trial)
+{
+    json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : NULL;
+    json_t *mixes = json_incref(json_object_get(detail, HWNAS_MIX_DETAIL));
+    json_decref(detail);
+    return mixes ? mixes : json_object();
+}
+
+hwnas_status hwnas_evaluator_check_mixed(const hwnas_evaluator *e)
+{
+    const hwnas_job *job = e->job;
+    const hwnas_setting_values *given = &job->dtype;
+    if (!hwnas_settings_may_be_mixed(job)) {
+        if (isnan(job->max_error))
+            return HWNAS_OK;
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "max-error goes with dtype: mixed"),
+                          "leave it out, or write dtype: {per: layer, values: [f32, s8]}");
+    }
+    if (job->predictor && hwnas_starts_with(job->predictor, "samples:"))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &given->place,
+                                     "samples judge a network in one precision, not in one for "
+                                     "each layer"),
+                          "search with dtype: {values: [f32, s8]}, then 'hwnas export STUDY "
+                          "--format onnx --dtype mixed --data FILE'");
+    for (int i = 0; i < e->n; i++) {
+        const hwnas_site *s = &e->sites[i];
+        bool is_mixed = false;
+        for (int k = 0; k < given->n; k++)
+            is_mixed |= mixing_at(s, given->values[k]) != HWNAS_UNMIXED;
+        if (is_mixed && !s->memory && strcmp(s->row->spelling, "cpu") != 0)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                         "layers get a precision each on the device cpu alone, not "
+                                         "on '%s'",
+                                         s->row->spelling),
+                              "give the device a dtype of its own: {device: %s, dtype: f32}",
+                              s->row->spelling);
+    }
+    return HWNAS_OK;
+}

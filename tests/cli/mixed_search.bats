@@ -1,0 +1,109 @@
+# A search whose networks have a precision for each layer: dtype: {per: layer, values: [f32, s8]}.
+load helpers
+
+NET="--space nas_bench_macro --accuracy nas_bench_macro_cifar10"
+LIMIT=2
+
+# search_mixed ARGUMENT...: such a search on cpu.
+search_mixed() {
+    ends 0 search $NET --device cpu --objectives accuracy,latency --seconds 0.05 --estimate off --confirm 0 --ties 0 --study s.db \
+        --dtype '{per: layer, values: [f32, s8]}' --max-error $LIMIT "$@"
+}
+
+@test "each trial keeps its choice, within the limit; the winner's file has it, and computes so in ONNX Runtime" {
+    search_mixed --trials 3 --onnx best.onnx
+    says out "*, mixed
+*layers      trial *layers in s8, the others in f32, outputs up to * off from f32 on random inputs (limit $LIMIT %)*"
+    says err "*best.onnx*is in s8 (QDQ) in * of * layers*"
+    "$HWNAS" study trials s.db --json >trials
+    is trials 'len(d["trials"]) == 3 and all(
+        m["max_error"] == 0.02 and 0 <= m["mixed_error"] <= 0.02 and m["floats"] == "f32" and set(m["layers"]) <= set("sf") and
+        len(m["layers"]) == m["n_layers"] and m["layers"].count("s") == m["layers_in_s8"]
+        for t in d["trials"] for m in t["measurement"]["mix"].values())'
+    is trials 'all(t["objectives"]["accuracy"]["source"] == "predicted-int8" and "--dtype mixed --max-error 2" in t["measurement"]["command"] for t in d["trials"])'
+    ends 0 study show s.db --json
+    is out 'd["job"]["dtype"] == "mixed" and d["job"]["max-error"] == 2 and d["verified"]["networks"] == len(d["front"])'
+    cp out front
+    # What is written later is the same file.
+    ends 0 export s.db --format onnx --out later.onnx
+    cmp best.onnx later.onnx
+    /usr/bin/python3 -c "import onnx, numpy" 2>/dev/null || skip "needs Debian's python3-onnx and python3-numpy"
+    /usr/bin/python3 - <<'END'
+import json, onnx
+graph = onnx.load("best.onnx").graph
+by_output = {o: n for n in graph.node for o in n.output}
+in_bytes = "".join("s" if n.input[1] in by_output and by_output[n.input[1]].op_type == "DequantizeLinear" else "f"
+                   for n in graph.node if n.op_type in ("Conv", "Gemm", "MatMul"))
+front = json.load(open("front"))
+[winner] = [t for t in front["front"] if t["trial"] == front["winner"]["trial"]]
+assert in_bytes == winner["measurement"]["mix"]["cpu"]["layers"], (in_bytes, winner)
+END
+    local peer=$HWNAS_SRC/tests/peers/ort_run.mjs
+    node "$peer" version >/dev/null 2>&1 || skip "ONNX Runtime is not installed"
+    # Of other random inputs than those that chose, so not by the limit exactly.
+    ends 0 export --space nas_bench_macro --arch "$(json front '[t["arch"] for t in d["front"] if t["trial"] == d["winner"]["trial"]][0]')" \
+        --format onnx --out f32.onnx
+    node "$peer" input f32.onnx in.bin
+    node "$peer" run f32.onnx in.bin f32.bin
+    node "$peer" run best.onnx in.bin mixed.bin
+    /usr/bin/python3 - <<'END'
+import numpy as np
+a, b = np.fromfile("f32.bin", "f4"), np.fromfile("mixed.bin", "f4")
+error = abs(a - b).max() / abs(a).max()
+assert 0 < error < 0.06, error
+END
+}
+
+@test "the dry run knows it, a search is continued with it, and not with another limit" {
+    search_mixed --trials 2 --dry-run
+    says out "*dtype mixed, largest error 2 %*"
+    search_mixed --trials 2
+    "$HWNAS" study trials s.db --json >before
+    search_mixed --trials 3 --resume
+    "$HWNAS" study trials s.db --json >after
+    is after 'len(d["trials"]) == 3 and "mix" in d["trials"][2]["measurement"]'
+    is after "[t['measurement']['mix'] for t in d['trials'][:2]] == $(json before '[t["measurement"]["mix"] for t in d["trials"]]')"
+    refuses 2 "*another max-error: 2*not 3*" search $NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 4 \
+        --dtype mixed --max-error 3
+    refuses 2 "*another dtype*" search $NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 4 --dtype s8
+}
+
+@test "beside whole precisions it is one more value, and one network measured for each" {
+    ends 0 search $NET --device cpu --objectives accuracy,latency --seconds 0.05 --study c.db --trials 6 --strategy random \
+        --dtype '{values: [f32, mixed]}'
+    "$HWNAS" study trials c.db --json >trials
+    is trials '{t["dtype"] for t in d["trials"]} == {"f32", "mixed"}'
+    is trials 'all(("mix" in t["measurement"]) == (t["dtype"] == "mixed") for t in d["trials"] if "measurement" in t and "samples" in t["measurement"])'
+    is trials 'all((t["objectives"]["accuracy"]["source"] == "predicted-int8") == (t["dtype"] == "mixed") for t in d["trials"])'
+    ends 0 explain c.db
+    # Its choices are taken over with its measurements.
+    ends 0 search $NET --device cpu --objectives accuracy,latency --seconds 0.05 --study w.db --trials 1 --strategy random --verify none \
+        --dtype '{values: [f32, mixed]}' --warm-start c.db
+    "$HWNAS" study trials w.db --json >warm
+    is warm "{t['arch']: t['measurement'].get('mix') for t in d['trials'] if t['dtype'] == 'mixed' and 'measurement' in t}.items() >=
+        $(json trials '{t["arch"]: t["measurement"].get("mix") for t in d["trials"] if t["dtype"] == "mixed"}').items()"
+}
+
+@test "floats in bf16 where the processor has them" {
+    search_mixed --trials 1 --dtype '{per: layer, values: [f32, bf16, s8]}'
+    says out "*, mixed-bf16*the others in *f*"
+    "$HWNAS" study trials s.db --json >trials
+    is trials 'd["trials"][0]["measurement"]["mix"]["cpu"]["floats"] in ("f32", "bf16")'
+}
+
+@test "with no error allowed all layers stay" {
+    search_mixed --trials 1 --max-error 0
+    says out "*layers      trial 0: 0 of * layers in s8*up to 0.00 % off*"
+}
+
+@test "what cannot be is told before anything runs" {
+    local search="search $NET --objectives accuracy,latency --trials 1"
+    refuses 2 "*max-error goes with dtype: mixed*" $search --device cpu --max-error 3
+    refuses 2 "*on the device cpu alone, not on 'ref'*" $search --device ref --dtype mixed
+    refuses 2 "*no mixture of precisions has these*per: layer, values: \[f32, s8\]*" $search --device cpu --dtype '{per: layer, values: [f32, f16]}'
+    refuses 2 "*per is not 'channel'*per: layer*" $search --device cpu --dtype '{per: channel, values: [f32, s8]}'
+    refuses 2 "*batch is not of each layer*" $search --device cpu --batch '{per: layer, values: [1, 8]}'
+    refuses 2 "*max-error*" $search --device cpu --dtype mixed --max-error -1
+    refuses 2 "*no precision 'mixt'*" $search --device cpu --dtype mixt
+    [ ! -e nas_bench_macro.db ]
+}
