@@ -424,6 +424,21 @@ static double slope_of(descriptor function)
     return relu ? *(const double *)relu->values : elu ? *(const double *)elu->values : 0;
 }
 
+/* What cuDNN 9.19 computes wrongly, as an H100 and an H200 showed, is noise here too. */
+static void make_noise(const tensor *y)
+{
+    for (int64_t i = 0; i < y->count; i++)
+        y->values[i] = NAN;
+}
+
+/* An operand that is repeated along the last dimension, and along another or in the company of one.
+ */
+static bool is_misread(const tensor *t, const tensor *y)
+{
+    return t && !t->is_number && !t->is_virtual && y->rank == 3 && t->dims[2] == 1 &&
+           y->dims[2] > 1 && (y->dims[0] > 1 || t->dims[1] != y->dims[1]);
+}
+
 static void run_pointwise(state *s, descriptor op)
 {
     descriptor function = fake_child(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
@@ -440,6 +455,8 @@ static void run_pointwise(state *s, descriptor op)
         y->values[i] = (float)(b ? of_two(s, mode, value, element_of(s, b, y, i))
                                  : of_one(s, mode, value, slope));
     }
+    if (is_misread(x, y) || is_misread(b, y))
+        make_noise(y);
 }
 
 /* ---- Pools, norms, reductions ---- */
@@ -484,6 +501,8 @@ static void run_pool(state *s, descriptor op)
         n = mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING ? size[0] * size[1] : n;
         y->values[i] = (float)(mode == CUDNN_RESAMPLE_MAXPOOL ? greatest : sum / (double)n);
     }
+    if (y->type == CUDNN_DATA_BFLOAT16)
+        make_noise(y);
 }
 
 static void run_norm(state *s, descriptor op)

@@ -585,6 +585,30 @@ static void pools_in_bf16_are_kernels_of_ours(void **state)
     }
 }
 
+/* Seen on an H200: cuDNN 9.19 reads elsewhere where a [6, 1, 1] meets a [6, 4, 5]. */
+static void what_is_repeated_in_lines_and_planes_is_a_kernel_of_ours(void **state)
+{
+    static const struct {
+        const char *other, *steps;
+    } rows[] = {
+        {"[3, 1, 1]", "kernel mul"}, {"[1, 4, 1]", "kernel mul"},
+        {"[3, 4, 1]", "cuDNN mul"}, /* as [24, 1] with [24, 5] */
+        {"[1, 1, 5]", "cuDNN mul"},  {"[3, 1, 5]", "cuDNN mul"},
+        {"[1, 4, 5]", "cuDNN mul"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "input: {x: [3, 4, 5], y: %s}\nnetwork:\n- mul: [[from: x], [from: y]]\n",
+                 rows[i].other);
+        hwnas_cudnn_net *net = net_of(text, 2, HWNAS_TF32);
+        assert_sound(net);
+        assert_steps(net, rows[i].steps);
+        hwnas_cudnn_net_free(net);
+    }
+}
+
 /* Behind a depthwise convolution a ReLU would be left to cuDNN's slowest engine. */
 static void relu_behind_depthwise_is_a_maximum(void **state)
 {
@@ -835,6 +859,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(attention_in_fp32_is_two_products),
         cmocka_unit_test(batches_of_products_have_one_dimension),
         cmocka_unit_test(pools_in_bf16_are_kernels_of_ours),
+        cmocka_unit_test(what_is_repeated_in_lines_and_planes_is_a_kernel_of_ours),
         cmocka_unit_test(relu_behind_depthwise_is_a_maximum),
         cmocka_unit_test(exact_products_are_convolutions),
         cmocka_unit_test(weights_lie_as_their_readers_want),

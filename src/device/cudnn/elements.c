@@ -9,7 +9,6 @@ typedef struct elements {
     int64_t dims[2 * HWNAS_CUDNN_LONGEST_GROUP][HWNAS_MAX_RANK];
     int64_t strides[2 * HWNAS_CUDNN_LONGEST_GROUP][HWNAS_MAX_RANK];
     int rank;
-    int64_t whole[HWNAS_MAX_RANK]; /* the result's dimensions */
 } elements;
 
 static int find_element(const elements *e, int tensor)
@@ -70,16 +69,44 @@ static void merge(elements *e, int i)
     e->rank--;
 }
 
+/* What is 1 in the result is 1 in all. */
+static void drop_ones(elements *e)
+{
+    for (int i = e->rank - 1; i >= 0; i--) {
+        if (e->dims[0][i] != 1 || e->rank == 1)
+            continue;
+        for (int k = 0; k < e->n; k++) {
+            const size_t behind = (size_t)(e->rank - i - 1) * sizeof **e->dims;
+            memmove(e->dims[k] + i, e->dims[k] + i + 1, behind);
+            memmove(e->strides[k] + i, e->strides[k] + i + 1, behind);
+        }
+        e->rank--;
+    }
+}
+
+/* Whether what is repeated along the last dimension is repeated in no other, of which there is one.
+ * cuDNN 9.19 reads elsewhere where a [1, 3, 1] meets a [2, 3, 20] (H200, in every precision); [1,
+ * 3, 1] with [1, 3, 20] is right, and so is all that has the last dimension. */
+static bool are_lines_whole(const elements *e)
+{
+    const int last = e->rank - 1;
+    for (int k = 1; k < e->n; k++)
+        if (e->dims[k][last] != e->dims[0][last] && (last != 1 || e->dims[k][0] != e->dims[0][0]))
+            return false;
+    return true;
+}
+
 /* Merges what can be; the last dimension, the channels, stays by itself where three will do. */
 static bool simplify(elements *e)
 {
+    drop_ones(e);
     for (int keep = 1; keep >= 0; keep--)
         for (int i = 0; i + 1 + keep < e->rank && (keep || e->rank > 3);)
             if (can_merge(e, i))
                 merge(e, i);
             else
                 i++;
-    return e->rank <= 3;
+    return e->rank <= 3 && are_lines_whole(e);
 }
 
 /* Rank 3, with strides as if nothing were repeated. */
