@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""PyTorch's latency of one model on a GPU: fp16, channels_last, as a CUDA graph or by torch.compile.
+"""PyTorch's latency of models on a GPU: fp16, channels_last, as a CUDA graph or by torch.compile.
 
-    torch_peer.py MODEL graph|compile   the last line: {"1": seconds, "32": seconds}
-    torch_peer.py --list                models that it can measure here; fails where there is no torch with CUDA
+Reads lines "MODEL graph" or "MODEL compile" and answers each with a line of JSON, {"1": seconds, "32": seconds} or
+{"why": message}. The first line, unasked, tells that it is ready; without a torch that has CUDA it ends with 1.
 
 The model is hwnas's own export, so that both run the same network with random weights."""
 import importlib.util
@@ -15,19 +15,32 @@ import tempfile
 import torch
 
 HWNAS = os.environ.get("HWNAS", "./hwnas")
-MODELS = """mobilenet_v2 resnet50 mobilenet_v3_large efficientnet_b0 resnet32_cifar vgg16 deit_tiny vit_b16 resnet152
-    nasnet_mobile efficientnet_b2 mnist_cnn""".split()
-SIZES = {"resnet32_cifar": 32, "mnist_cnn": 28, "efficientnet_b2": 260}
+BATCHES = (1, 32)
 
 
 def load(model):
     with tempfile.TemporaryDirectory() as work:
         path = os.path.join(work, "net.py")
-        subprocess.run([HWNAS, "export", "--space", model, "--format", "pytorch", "--out", path], check=True)
+        subprocess.run([HWNAS, "export", "--space", model, "--format", "pytorch", "--out", path], check=True,
+                       stdout=subprocess.DEVNULL)
         spec = importlib.util.spec_from_file_location("net", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return module.build().eval().half().cuda().to(memory_format=torch.channels_last)
+
+
+def inputs_of(model, batch):
+    """Inputs that fit, as the model's page tells them."""
+    text = subprocess.run([HWNAS, "space", "show", model, "--json"], check=True, capture_output=True, text=True).stdout
+    for given in json.loads(text)["inputs"]:
+        shape = [batch, *given["shape"][1:]]
+        if given["type"].startswith("int"):
+            yield torch.randint(given.get("below", 2), shape, device="cuda", dtype=getattr(torch, given["type"]))
+        elif len(shape) == 4:
+            x = torch.rand(shape, device="cuda", dtype=torch.half)
+            yield x.to(memory_format=torch.channels_last)
+        else:
+            yield torch.rand(shape, device="cuda", dtype=torch.half)
 
 
 def median_seconds(run):
@@ -46,38 +59,45 @@ def median_seconds(run):
     return sorted(times)[len(times) // 2]
 
 
-def by_graph(net, x):
+def by_graph(net, inputs):
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):
-            net(x)
+            net(*inputs)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        net(x)
+        net(*inputs)
     return median_seconds(graph.replay)
 
 
-def main(model, way=None):
+def by_compiler(net, inputs):
+    fast = torch.compile(net, mode="reduce-overhead", dynamic=False)
+    return median_seconds(lambda: fast(*inputs))
+
+
+WAYS = {"graph": by_graph, "compile": by_compiler}
+
+
+def answer(model, way):
+    try:
+        net = load(model)
+        with torch.inference_mode():
+            return {batch: WAYS[way](net, list(inputs_of(model, batch))) for batch in BATCHES}
+    except Exception as problem:
+        return {"why": f"{type(problem).__name__}: {problem}"[:500]}
+
+
+def main():
     if not torch.cuda.is_available():
         sys.exit("this torch has no GPU")
-    if model == "--list":
-        print(*MODELS)
-        return
     torch.backends.cudnn.benchmark = True
-    net, out = load(model), {}
-    channels = 1 if model.startswith("mnist") else 3
-    size = SIZES.get(model, 224)
-    with torch.inference_mode():
-        for batch in (1, 32):
-            x = torch.rand(batch, channels, size, size, device="cuda", dtype=torch.half)
-            x = x.to(memory_format=torch.channels_last)
-            if way == "graph":
-                out[batch] = by_graph(net, x)
-            else:
-                fast = torch.compile(net, mode="reduce-overhead")
-                out[batch] = median_seconds(lambda: fast(x))
-    print(json.dumps(out))
+    said = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what compilers print is no answer
+    print(json.dumps({"torch": torch.__version__}), file=said, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(*line.split())), file=said, flush=True)
+        torch.cuda.empty_cache()
 
 
-main(*sys.argv[1:])
+main()
