@@ -88,6 +88,15 @@ void hwnas_place_allow(const int *cores, int n, int threads)
     read_accounting(true);
 }
 
+int hwnas_place_free(int *cores, int most)
+{
+    int n = 0;
+    for (int i = 0; i < place.n && n < most; i++)
+        if (!hwnas_core_is_in_use(place.cores[i]))
+            cores[n++] = place.cores[i];
+    return n;
+}
+
 int hwnas_place_threads(void)
 {
     return place.threads;

@@ -14,6 +14,9 @@ void hwnas_place_allow(const int *cores, int n, int threads);
 int hwnas_place_cores(const int **out);
 /* That this process computes with; 0: not known. */
 int hwnas_place_threads(void);
+/* Of the cores that it may move between those that no measurement holds: writes `most` at most,
+ * returns how many. */
+int hwnas_place_free(int *cores, int most);
 /* Looks at each allowed core for a millisecond, but those that other runners hold, and at the
  * scheduler's accounting, and stays on the one where others would spoil the fewest samples. true: that is
  * another than before, with caches of its own. */

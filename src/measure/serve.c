@@ -13,9 +13,10 @@
 
 #include "base/c_locale.h"
 #include "base/clock.h"
+#include "device/helpers.h"
 #include "measure/child.h"
-#include "measure/cores.h"
 #include "measure/core_choice.h"
+#include "measure/cores.h"
 #include "measure/race.h"
 #include "measure/far.h"
 #include "measure/hello.h"
@@ -400,6 +401,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
     hwnas_place_bind(cores, read_cores(cores, json_object_get(request, "cores")));
     hwnas_place_allow(cores, read_cores(cores, json_object_get(request, "allowed")),
                       options.threads);
+    hwnas_helpers_in(hwnas_place_free);
     hwnas_inbox_rest(s->inbox);
     hwnas_device_close(s->device);
     s->device = NULL;

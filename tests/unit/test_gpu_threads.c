@@ -1,6 +1,6 @@
 /* test_gpu_threads.c: a thread makes plans ahead while another compiles and runs networks on the
  * same device, a stand-in for a GPU. Built with ThreadSanitizer, and the device with it. */
-#define _GNU_SOURCE 1 /* RTLD_DEFAULT */
+#define _GNU_SOURCE 1 /* RTLD_DEFAULT, sched_getaffinity() */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 
+#include "device/helpers.h"
 #include "tests/gpu/running.h"
 
 typedef struct ahead {
@@ -170,6 +172,57 @@ static void what_is_refused_ahead_is_not_refused(void **state)
     nothing_is_left();
 }
 
+static int none(int *cores, int most)
+{
+    (void)cores;
+    (void)most;
+    return 0;
+}
+
+/* Without quick plans those of one network are made by as many threads as there are cores, each
+ * once, and the results are the same. */
+static int all_cores(int *cores, int most)
+{
+    cpu_set_t set;
+    int n = 0;
+    sched_getaffinity(0, sizeof set, &set);
+    for (int i = 0; i < CPU_SETSIZE && n < most; i++)
+        if (CPU_ISSET((size_t)i, &set))
+            cores[n++] = i;
+    return n;
+}
+
+static void plans_of_a_network_are_made_at_once(void **state)
+{
+    (void)state;
+    int n_made[2];
+    for (int i = 0; i < 2; i++) {
+        hwnas_helpers_in(i ? all_cores : none);
+        hwnas_graph *graph = image_net(2);
+        const hwnas_exec_options options = {.precision = HWNAS_F32};
+        hwnas_device *device = open_gpu_as("0");
+        hwnas_exec *exec = NULL;
+        buffers b = new_buffers(graph, 0), wanted = new_buffers(graph, 0);
+        const int before = n_compiled();
+        setenv("FAKE_CUDNN_COMPILES", "1", 1);
+        run_ref(graph, &wanted);
+        ok(hwnas_device_compile(&exec, device, graph, &options));
+        n_made[i] = n_compiled() - before;
+        ok(exec->ops->run(exec, (const float *const *)b.inputs, b.outputs));
+        compare(graph->name, graph, b.outputs, wanted.outputs, 1e-5);
+        unsetenv("FAKE_CUDNN_COMPILES");
+        hwnas_exec_free(exec);
+        free_buffers(&b);
+        free_buffers(&wanted);
+        hwnas_device_close(device);
+        hwnas_graph_free(graph);
+        nothing_is_left();
+    }
+    hwnas_helpers_in(NULL);
+    assert_true(n_made[0] > 2);
+    assert_int_equal(n_made[1], n_made[0]);
+}
+
 static int forget_plans(void **state)
 {
     (void)state;
@@ -187,6 +240,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(plans_are_refused_beside),
         cmocka_unit_test(what_is_prepared_is_there),
         cmocka_unit_test(what_is_refused_ahead_is_not_refused),
+        cmocka_unit_test(plans_of_a_network_are_made_at_once),
     };
     return cmocka_run_group_tests(tests, forget_plans, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "device/cudnn/cudnn_int8.h"
+#include "device/cudnn/make_plans.h"
 #include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
 
@@ -94,6 +95,8 @@ hwnas_status hwnas_cudnn_net_new(hwnas_cudnn_net **out, hwnas_cuda_device *devic
         hwnas_cudnn_lay_out(&cut);
         hwnas_cudnn_emit(&cut, &bans, &again);
         hwnas_fusion_done(&cut.plan);
+        if (!compile)
+            hwnas_cudnn_make_plans(net);
         TRY_OUT(compile_steps(net, &bans, &again, compile ? compile : compile_step));
         if (again && i == MAX_ATTEMPTS)
             TRY_OUT(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,

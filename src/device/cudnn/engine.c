@@ -98,6 +98,12 @@ static const hwnas_cudnn_plan *load_or_make(hwnas_cuda_device *device,
     return hwnas_cudnn_plans_add(device->plans, plan);
 }
 
+void hwnas_cudnn_plan_make(hwnas_cuda_device *device, const hwnas_cudnn_operation *o,
+                           char *signature)
+{
+    (void)load_or_make(device, o, signature, false);
+}
+
 hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out, hwnas_cuda_device *device,
                                   const hwnas_cudnn_operation *o, bool is_ahead)
 {

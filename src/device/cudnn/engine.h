@@ -13,6 +13,11 @@ HWNAS_CHECKED hwnas_status hwnas_cudnn_plan_get(const hwnas_cudnn_plan **out,
                                                 hwnas_cuda_device *device,
                                                 const hwnas_cudnn_operation *o, bool is_ahead);
 
+/* The same by one of several threads, for an operation that no other of them makes; the caller of
+ * them all has begun (hwnas_cudnn_plans_begin()). Takes the signature over. */
+void hwnas_cudnn_plan_make(hwnas_cuda_device *device, const hwnas_cudnn_operation *o,
+                           char *signature);
+
 /* The pointers of a run: of ports that lie in memory `places` has the addresses, by port; numbers
  * are read from the operation. Yours to destroy. */
 cudnnStatus_t hwnas_cudnn_pack(cudnnBackendDescriptor_t *out, const hwnas_cudnn_api *api,

@@ -26,8 +26,8 @@ hwnas_cudnn_plans *hwnas_cudnn_plans_new(void);
 void hwnas_cudnn_plans_free(hwnas_cudnn_plans *plans, const hwnas_cudnn_api *api);
 /* NULL when there is none. */
 const hwnas_cudnn_plan *hwnas_cudnn_plans_find(hwnas_cudnn_plans *plans, const char *signature);
-/* Between the two a plan is made, by one thread at a time: whoever waited looks first whether it is
- * there by now. Others find and run plans meanwhile. */
+/* Between the two a plan is made, or several by threads of one caller: whoever waited looks first
+ * whether it is there by now. Others find and run plans meanwhile. */
 void hwnas_cudnn_plans_begin(hwnas_cudnn_plans *plans);
 void hwnas_cudnn_plans_end(hwnas_cudnn_plans *plans);
 /* Takes the plan over, with all it points to. */
