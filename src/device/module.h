@@ -16,7 +16,7 @@ typedef struct hwnas_module {
 
 /* What is not proven of the devices of hwnas-cuda, in the words of `hwnas devices`. */
 #define HWNAS_CUDA_CAVEAT                                                                          \
-    "of real GPUs it has run on one H100 (docs/gpu.md); other kinds are tested on stand-ins"
+    "of real GPUs it has run on an H100 and an H200 (docs/gpu.md); others are tested on stand-ins"
 #define HWNAS_CUDA_DRY_CAVEAT                                                                      \
     "a real GPU may take other plans: an H100 took another engine for 18 of 54 (docs/gpu.md)"
 
