@@ -591,16 +591,16 @@ static void what_is_repeated_in_lines_and_planes_is_a_kernel_of_ours(void **stat
     static const struct {
         const char *other, *steps;
     } rows[] = {
-        {"[3, 1, 1]", "kernel mul"}, {"[1, 4, 1]", "kernel mul"},
-        {"[3, 4, 1]", "cuDNN mul"}, /* as [24, 1] with [24, 5] */
-        {"[1, 1, 5]", "cuDNN mul"},  {"[3, 1, 5]", "cuDNN mul"},
-        {"[1, 4, 5]", "cuDNN mul"},
+        {"[3, 1, 1]", "kernel mul relu"}, {"[1, 4, 1]", "kernel mul relu"},
+        {"[3, 4, 1]", "cuDNN mul relu"}, /* as [24, 1] with [24, 5] */
+        {"[1, 1, 5]", "cuDNN mul relu"},  {"[3, 1, 5]", "cuDNN mul relu"},
+        {"[1, 4, 5]", "cuDNN mul relu"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[256];
         snprintf(text, sizeof text,
-                 "input: {x: [3, 4, 5], y: %s}\nnetwork:\n- mul: [[from: x], [from: y]]\n",
+                 "input: {x: [3, 4, 5], y: %s}\nnetwork:\n- mul: [[from: x], [from: y]]\n- relu\n",
                  rows[i].other);
         hwnas_cudnn_net *net = net_of(text, 2, HWNAS_TF32);
         assert_sound(net);

@@ -223,9 +223,12 @@ static bool begin_any(hwnas_fusion *f, void *into, int node)
     const cutter *c = f->device;
     group *g = into;
     g->role = role_of(f->graph, &f->graph->nodes[node]);
-    if (is_by_engine(g->role) && c->bans->engine[node])
+    const bool is_banned = is_by_engine(g->role) && c->bans->engine[node];
+    if (is_banned && g->role != HWNAS_CUDNN_BY_POINTWISE)
         g->role = HWNAS_CUDNN_BY_KERNEL;
-    g->chain.takes = rows[g->role].takes;
+    g->chain.takes = rows[g->role].takes; /* of elements a kernel of ours takes as many as a plan */
+    if (is_banned)
+        g->role = HWNAS_CUDNN_BY_KERNEL;
     /* What cuDNN's plans of pools write in bf16 is noise (9.19, seen on an H100). */
     if (g->role == HWNAS_CUDNN_BY_POOL && c->net->precision == HWNAS_BF16)
         g->role = HWNAS_CUDNN_BY_KERNEL;

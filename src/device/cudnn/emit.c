@@ -24,6 +24,18 @@ static void ban_nodes(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net, int n,
         bans->engine[last] = true;
 }
 
+/* Elements that are no operation of cuDNN's go to one kernel of ours as they are. */
+static void ban_group(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net,
+                      const hwnas_cudnn_group *group)
+{
+    const hwnas_fusion_group *chain = &group->chain;
+    if (group->role == HWNAS_CUDNN_BY_POINTWISE &&
+        net->tensors[chain->output].root == chain->output)
+        bans->engine[chain->nodes[0]] = true;
+    else
+        ban_nodes(bans, net, chain->n_nodes, chain->nodes);
+}
+
 void hwnas_cudnn_ban(hwnas_cudnn_bans *bans, const hwnas_cudnn_net *net,
                      const hwnas_cudnn_step *step)
 {
@@ -192,7 +204,7 @@ static void emit_group(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
             return;
         }
         free(o);
-        ban_nodes(bans, cut->net, group->chain.n_nodes, group->chain.nodes);
+        ban_group(bans, cut->net, group);
         *again = true;
     }
 }
