@@ -28,6 +28,7 @@ needs_ort_headers() {
     done
 }
 
+@test "threads" { measures "$here/threads" --quick mnist_mlp imdb_fasttext; }
 @test "space" { measures benchmarks/space --quick; }
 @test "compile_speed" {
     [ -x benchmarks/compile_speed ] || skip "built without CUDA"

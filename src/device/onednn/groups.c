@@ -70,12 +70,26 @@ static bool may_stand_alone(const finder *f, const hwnas_node *node)
            (!f->has_attention && hwnas_node_output(f->source->graph, node)->rank <= 5);
 }
 
-/* Two operands, of which the first has the result's shape. */
-static bool is_binary(const finder *f, const hwnas_node *node)
+/* Whether operand `i` can come first: it has the result's shape. */
+static bool may_begin(const hwnas_graph *graph, const hwnas_node *node, int i)
+{
+    return !is_weight(graph, node->inputs[i]) &&
+           hwnas_same_shape(hwnas_node_input(graph, node, i), hwnas_node_output(graph, node));
+}
+
+/* Of floats whose order does not matter, as in `factors * image`. */
+static bool is_turned(const finder *f, const hwnas_node *node)
 {
     const hwnas_graph *graph = f->source->graph;
-    return may_stand_alone(f, node) && !is_weight(graph, node->inputs[0]) &&
-           hwnas_same_shape(hwnas_node_input(graph, node, 0), hwnas_node_output(graph, node));
+    return node->op->commutes && node->n_inputs == 2 && !may_begin(graph, node, 0) &&
+           may_begin(graph, node, 1) && hwnas_onednn_behind(f->source, node->inputs[0]) < 0 &&
+           hwnas_onednn_behind(f->source, node->inputs[1]) < 0;
+}
+
+/* Two operands, of which the first has the result's shape, or comes to be the first. */
+static bool is_binary(const finder *f, const hwnas_node *node)
+{
+    return may_stand_alone(f, node) && (may_begin(f->source->graph, node, 0) || is_turned(f, node));
 }
 
 static bool is_function(const finder *f, const hwnas_node *node)
@@ -175,6 +189,10 @@ static void begin_with(hwnas_fusion *plan, group *g, int n)
     g->bias = bias_of(root);
     g->layout = hwnas_onednn_begins_image(f, root) ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
     hwnas_onednn_read_bytes(g, plan);
+    if (rules[root->op->id].is_root == is_binary && is_turned(f, root)) {
+        g->reads[0] = root->inputs[1];
+        g->reads[1] = root->inputs[0];
+    }
 }
 
 static bool begin(hwnas_fusion *plan, void *into, int n)

@@ -17,7 +17,9 @@
 #include "device/onednn/moves.h"
 #include "device/onednn/onednn_exec.h"
 #include "device/onednn/partition.h"
+#include "device/onednn/pixels.h"
 #include "device/onednn/rows.h"
+#include "device/onednn/threads.h"
 #include "graph/op.h"
 #include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
@@ -149,7 +151,7 @@ static hwnas_status compile_own(compiler *c, step *s, const hwnas_node *node)
     s->input_ids = hwnas_arena_copy(arena, node->inputs, s->n_inputs * sizeof *s->input_ids);
     s->output_ids = hwnas_arena_copy(arena, &node->output, sizeof *s->output_ids);
     TRY(hwnas_onednn_plain(&c->described[node->output], c->source, node->output));
-    return s->kind->compile(s, c->exec->device, c->graph, node);
+    return s->kind->compile(s, s->device, c->graph, node);
 }
 
 /* Compiles the partition that a node outside of groups is in. */
@@ -161,8 +163,8 @@ static hwnas_status compile_partition(compiler *c, step *s, dnnl_graph_partition
     if (!is_supported)
         return compile_own(c, s, node);
     s->kind = &hwnas_onednn_partition;
-    return hwnas_onednn_partition_compile(s, c->exec->device, partition, c->described,
-                                          c->groups.layouts, c->source, c->exec->arena);
+    return hwnas_onednn_partition_compile(s, s->device, partition, c->described, c->groups.layouts,
+                                          c->source, c->exec->arena);
 }
 
 /* Compiles a group by the kind of step that is best for it. */
@@ -176,23 +178,27 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     }
     if (group->is_dynamic) {
         s->kind = &hwnas_onednn_dynamic;
-        return hwnas_onednn_dynamic_compile(s, exec->device, c->graph, group, c->groups.layouts,
+        return hwnas_onednn_dynamic_compile(s, s->device, c->graph, group, c->groups.layouts,
                                             exec->arena);
     }
     if (hwnas_onednn_is_move(root)) {
         s->kind = &hwnas_onednn_moves;
         return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
     }
+    if (hwnas_onednn_pixels_fit(c->graph, group, c->groups.layouts)) {
+        s->kind = &hwnas_onednn_pixels;
+        return hwnas_onednn_pixels_compile(s, s->device, c->graph, group, exec->arena);
+    }
     if (hwnas_onednn_rows_fit(c->graph, group)) {
         s->kind = &hwnas_onednn_rows;
-        return hwnas_onednn_rows_compile(s, exec->device, c->source, group, exec->arena);
+        return hwnas_onednn_rows_compile(s, s->device, c->source, group, exec->arena);
     }
     if (hwnas_onednn_change_fits(c->graph, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_changes;
         return hwnas_onednn_change_compile(s, c->source, group, c->groups.layouts, exec->arena);
     }
     s->kind = &hwnas_onednn_fused;
-    return hwnas_onednn_fused_compile(s, exec->device, c->source, group, c->groups.layouts,
+    return hwnas_onednn_fused_compile(s, s->device, c->source, group, c->groups.layouts,
                                       exec->arena);
 }
 
@@ -251,6 +257,15 @@ static void find_origin(hwnas_exec_step *about, const hwnas_onednn_source *sourc
     about->n_nodes = n;
 }
 
+/* With how many threads a step runs, and is compiled: primitives keep their number. */
+static void choose_threads(compiler *c, step *s, const hwnas_onednn_group *group)
+{
+    const size_t n = group ? (size_t)group->chain.n_nodes : s->about.n_nodes;
+    const int *nodes = group ? group->chain.nodes : s->about.nodes;
+    s->device = hwnas_onednn_pays_threads(c->graph, nodes, n) ? &c->exec->with : &c->exec->alone;
+    hwnas_onednn_use_threads(s->device->threads);
+}
+
 /* Compiles what is to be run when it is the turn of `node`: `partition` or, in a graph without
  * partitions, the node. A group's turn is that of its last node. */
 static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t partition)
@@ -264,6 +279,7 @@ static hwnas_status compile_step(compiler *c, int node, dnnl_graph_partition_t p
     s->about = (hwnas_exec_step){1, hwnas_arena_copy(exec->arena, &node, sizeof node), NULL};
     if (partition && !group)
         TRY(nodes_of(&s->about, c, partition));
+    choose_threads(c, s, group);
     TRY(group       ? compile_group(c, s, group)
         : partition ? compile_partition(c, s, partition)
                     : compile_own(c, s, &c->graph->nodes[node]));
@@ -376,6 +392,8 @@ static onednn_exec *new_exec(hwnas_device *base, const hwnas_graph *graph)
     exec->base.ops = base->ops;
     exec->with = *(onednn_device *)base;
     exec->with.scratch = &exec->scratch;
+    exec->alone = exec->with;
+    exec->alone.threads = 1;
     exec->device = &exec->with;
     exec->arena = hwnas_arena_new();
     exec->n_tensors = graph->n_tensors;

@@ -43,7 +43,6 @@ size_t hwnas_onednn_memory(const hwnas_exec *base)
 static hwnas_status take_buffers(const onednn_exec *exec, const float *const *inputs,
                                  float *const *outputs)
 {
-    hwnas_onednn_use_threads(exec->device->threads);
     for (size_t i = 0; i < exec->n_inputs; i++)
         TRY_DNNL(
             "take", "input",
@@ -65,12 +64,16 @@ static void copy_outputs(const onednn_exec *exec, float *const *outputs)
     }
 }
 
+static dnnl_status_t run_step(const step *s)
+{
+    hwnas_onednn_use_threads(s->device->threads);
+    return s->kind->run(s, s->device);
+}
+
 static hwnas_status run_all(const onednn_exec *exec)
 {
-    for (size_t i = 0; i < exec->n_steps; i++) {
-        const step *s = &exec->steps[i];
-        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
-    }
+    for (size_t i = 0; i < exec->n_steps; i++)
+        TRY_DNNL("run", exec->steps[i].name, run_step(&exec->steps[i]));
     TRY_DNNL("finish", "a run", dnnl_stream_wait(exec->device->stream));
     return HWNAS_OK;
 }
@@ -81,7 +84,7 @@ static hwnas_status run_each(const onednn_exec *exec, double *seconds)
     for (size_t i = 0; i < exec->n_steps; i++) {
         const step *s = &exec->steps[i];
         const double start = hwnas_now();
-        TRY_DNNL("run", s->name, s->kind->run(s, exec->device));
+        TRY_DNNL("run", s->name, run_step(s));
         TRY_DNNL("finish", s->name, dnnl_stream_wait(exec->device->stream));
         seconds[i] = hwnas_now() - start;
     }

@@ -17,6 +17,7 @@ typedef struct onednn_copy {
 typedef struct onednn_exec {
     hwnas_exec base;
     onednn_device with;          /* the device, with our scratch memory */
+    onednn_device alone;         /* the same with one thread, for steps that others would not pay */
     const onednn_device *device; /* `with` */
     hwnas_onednn_scratch scratch;
     hwnas_arena *arena;

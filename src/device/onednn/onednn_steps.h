@@ -14,6 +14,7 @@ typedef struct hwnas_onednn_step {
     const hwnas_onednn_kind *kind; /* NULL: not compiled yet */
     const char *name;              /* of its first node, for messages */
     hwnas_exec_step about;         /* the nodes in it */
+    const onednn_device *device;   /* the executable's with the threads of this step */
     void *state;                   /* the kind's */
     size_t bytes;                  /* that `state` holds in buffers */
     bool is_reference;             /* it is known to be oneDNN's reference code */

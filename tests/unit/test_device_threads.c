@@ -1,0 +1,146 @@
+/* test_device_threads.c: with how many threads `cpu` runs a step, and that what they share comes out
+ * as `ref` has it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/onednn/onednn_exec.h"
+#include "device/onednn/threads.h"
+#include "graph/op.h"
+#include "tests/unit/device_fixture.h"
+
+/* A network whose steps need microseconds and milliseconds. */
+static hwnas_graph *small_and_large(void)
+{
+    hwnas_graph *graph = hwnas_graph_new("sizes", 1);
+    const int64_t dims[] = {1, 8, 96, 96};
+    int x = add(graph, "conv", "out=64 kernel=3 pad=1", add_input(graph, dims), -1);
+    x = add(graph, "max_pool", "kernel=8 stride=8", x, -1);
+    x = add(graph, "conv", "out=4 kernel=1", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "softmax", "", add(graph, "flatten", "", x, -1), -1));
+    return graph;
+}
+
+static void small_steps_have_one_thread(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op;
+        int threads;
+    } wanted[] = {{"conv", 3}, {"max_pool", 3}, {"conv", 1}, {"softmax", 1}};
+    hwnas_graph *graph = small_and_large();
+    hwnas_device *cpu = open_device("cpu", 3);
+    hwnas_exec *exec = NULL;
+    size_t n_seen = 0;
+    ok(hwnas_device_compile(&exec, cpu, graph, NULL));
+    const onednn_exec *made = (const onednn_exec *)exec;
+    for (size_t i = 0; i < made->n_steps; i++) {
+        const hwnas_onednn_step *s = &made->steps[i];
+        const char *op = graph->nodes[s->about.nodes[0]].op->name;
+        if (!strcmp(op, "flatten"))
+            continue;
+        assert_true(n_seen < COUNT(wanted));
+        assert_string_equal(op, wanted[n_seen].op);
+        assert_int_equal(s->device->threads, wanted[n_seen++].threads);
+    }
+    assert_int_equal(n_seen, COUNT(wanted));
+    hwnas_exec_free(exec);
+    hwnas_device_close(cpu);
+    hwnas_graph_free(graph);
+}
+
+/* What lies between the nodes of a step is not moved. */
+static void a_step_moves_what_it_reads_and_writes(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = hwnas_graph_new("between", 1);
+    const int64_t dims[] = {1, 10000}; /* 40 kB; 6 us are 120 kB */
+    int x = add_input(graph, dims);
+    for (int i = 0; i < 4; i++)
+        x = add(graph, "relu", "", x, -1);
+    hwnas_graph_add_output(graph, add(graph, "add", "", x, add(graph, "relu", "", x, -1)));
+    assert_false(hwnas_onednn_pays_threads(graph, (const int[]){0, 1, 2, 3}, 4));
+    assert_true(hwnas_onednn_pays_threads(graph, (const int[]){5}, 1));
+    hwnas_graph_free(graph);
+}
+
+/* Squeeze and excite of a convolution's image, which is read by something else too where
+ * `is_shared`. The factors come first as torchvision has it. */
+static hwnas_graph *squeeze(const int64_t *dims, bool is_first, bool is_shared)
+{
+    hwnas_graph *graph = hwnas_graph_new("squeeze", 5);
+    const int x = add(graph, "conv", "out=37 kernel=3 pad=1", add_input(graph, dims), -1);
+    int s = add(graph, "conv", "out=37", add(graph, "global_avg_pool", "", x, -1), -1);
+    s = add(graph, "sigmoid", "", s, -1);
+    const int y = is_first ? add(graph, "mul", "", s, x) : add(graph, "mul", "", x, s);
+    hwnas_graph_add_output(graph, add(graph, "conv", "out=5", y, -1));
+    if (is_shared)
+        hwnas_graph_add_output(graph, add(graph, "conv", "out=3 kernel=3", x, -1));
+    return graph;
+}
+
+static void squeeze_and_excite(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {1, 5, 61, 47}, {1, 3, 5, 3}, {2, 4, 40, 31}, {3, 4, 30, 31}, {5, 2, 26, 24}};
+    hwnas_device *ref = open_device("ref", 1);
+    for (int threads = 1; threads <= 4; threads++) {
+        hwnas_device *cpu = open_device("cpu", threads);
+        for (size_t i = 0; i < COUNT(shapes) * 4; i++) {
+            hwnas_graph *graph = squeeze(shapes[i / 4], i % 2, i / 2 % 2);
+            char what[64];
+            snprintf(what, sizeof what, "case %zu, %d threads", i, threads);
+            compare(what, cpu, graph, ref, graph, i);
+            hwnas_graph_free(graph);
+        }
+        hwnas_device_close(cpu);
+    }
+    hwnas_device_close(ref);
+}
+
+/* They are loops of ours, whichever operand comes first. */
+static void squeeze_and_excite_is_ours(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {1, 5, 61, 47};
+    hwnas_device *cpu = open_device("cpu", 2);
+    for (int is_first = 0; is_first < 2; is_first++) {
+        hwnas_graph *graph = squeeze(dims, is_first, false);
+        const hwnas_exec_step *steps;
+        hwnas_exec *exec = NULL;
+        int n = 0;
+        ok(hwnas_device_compile(&exec, cpu, graph, NULL));
+        for (size_t i = 0, n_steps = exec->ops->steps(exec, &steps); i < n_steps; i++) {
+            const hwnas_op_id op = graph->nodes[steps[i].nodes[0]].op->id;
+            if (op == HWNAS_OP_MUL || op == HWNAS_OP_GLOBAL_AVG_POOL) {
+                assert_string_equal(steps[i].how, "own loops");
+                n++;
+            }
+        }
+        assert_int_equal(n, 2);
+        hwnas_exec_free(exec);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_steps_have_one_thread),
+        cmocka_unit_test(a_step_moves_what_it_reads_and_writes),
+        cmocka_unit_test(squeeze_and_excite),
+        cmocka_unit_test(squeeze_and_excite_is_ours),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
