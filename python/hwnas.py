@@ -260,7 +260,7 @@ class _CStudyTrial(ctypes.Structure):
 
 class _CSurveyOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("refresh", ctypes.c_bool), ("cancel", ctypes.c_void_p),
-                ("device", ctypes.c_char_p)]
+                ("device", ctypes.c_char_p), ("progress", ctypes.c_void_p), ("context", ctypes.c_void_p)]
 
 
 _Texts = ctypes.POINTER(ctypes.c_char_p)

@@ -19,10 +19,13 @@ typedef struct hwnas_survey_options {
     /* (optional) Becomes nonzero, in a signal handler or another thread: HWNAS_E_INTERRUPTED. */
     const volatile sig_atomic_t *cancel;
     const char *device; /* this one alone, such as "ssh:pi"; NULL: all that the library knows */
+    /* (optional) Is told what is measured, in a line, in the calling thread. */
+    void (*progress)(void *context, const char *words);
+    void *context;
 } hwnas_survey_options;
 #define HWNAS_SURVEY_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(hwnas_survey_options), false, NULL, NULL                                            \
+        sizeof(hwnas_survey_options), false, NULL, NULL, NULL, NULL                                \
     }
 
 /* The devices that the library knows: whether each works here, its precisions, how fast it computes

@@ -27,6 +27,8 @@ hwnas_status hwnas_devices_survey(hwnas_report **out, const hwnas_survey_options
     hwnas_measure_options measuring = HWNAS_MEASURE_DEFAULTS;
     TRY(TAKE_OPTIONS(&options, given));
     measuring.stop = options.cancel;
+    measuring.progress = options.progress;
+    measuring.context = options.context;
     hwnas_api_use_runner();
     if (options.device) {
         TRY(hwnas_device_survey_one(&survey, options.device, options.refresh, &measuring));

@@ -25,6 +25,9 @@ hwnas_status hwnas_cmd_devices(int argc, char **argv)
     if (done)
         return HWNAS_OK;
     survey.cancel = hwnas_stop_on_signals();
-    TRY(hwnas_devices_survey(&report, &survey));
+    survey.progress = hwnas_show_progress;
+    const hwnas_status status = hwnas_devices_survey(&report, &survey);
+    hwnas_show_progress(NULL, NULL);
+    TRY(status);
     return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
 }

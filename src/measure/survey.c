@@ -60,19 +60,33 @@ static void open_instances(hwnas_device_survey *f)
         open_instance(&f->instances[f->n_instances++], f->ops, i);
 }
 
+static void tell(const hwnas_device_survey *f, int threads, hwnas_precision precision,
+                 const hwnas_measure_options *options)
+{
+    char words[128];
+    if (!options->progress)
+        return;
+    snprintf(words, sizeof words, "%s, %s, %d thread%s: how fast it is at most", f->spelling,
+             hwnas_precision_name(precision), threads, threads == 1 ? "" : "s");
+    options->progress(options->context, words);
+}
+
 /* In every precision, at a number of threads. */
 static hwnas_status measure_at(hwnas_device_survey *f, int threads, bool refresh,
                                const hwnas_measure_options *options)
 {
     hwnas_status status = HWNAS_OK;
+    hwnas_measure_options silent = *options;
+    silent.progress = NULL;
     hwnas_runner *runner;
     TRY(hwnas_runner_open(&runner, f->spelling, threads));
     for (int p = 0; p < HWNAS_N_PRECISIONS && status == HWNAS_OK; p++) {
         if (!(f->ops->precisions & (f->info.native | f->info.emulated) & 1U << p) ||
             hwnas_precision_weight_bits((hwnas_precision)p))
             continue; /* those compute in f32 */
+        tell(f, threads, (hwnas_precision)p, options);
         status = hwnas_roofline_get(&f->rooflines[f->n], runner, f->spelling, (hwnas_precision)p,
-                                    refresh, options);
+                                    refresh, &silent);
         f->n += status == HWNAS_OK;
     }
     hwnas_runner_close(runner);

@@ -284,3 +284,9 @@ END
     ends 0 run net.onnx --threads all --input x --output y
     refuses 2 "--batch must be a whole number" run net.onnx --batch all --input x --output y
 }
+
+@test "devices: says what it measures, and leaves nothing of that behind" {
+    on 80 devices cpu --refresh
+    grep -q 'cpu, f32, 1 thread: how fast it is at most' out
+    [ "$(sed 's/.*\x1b\[J//' out | grep -c 'how fast it is')" -eq 0 ]
+}
