@@ -13,3 +13,8 @@ need_onnx() {
     need_onnx
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" cpu
 }
+
+@test "operands are repeated as numpy repeats them" {
+    need_onnx
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/repeated.py" "$HWNAS" cpu f32
+}

@@ -195,7 +195,8 @@ def run_all(found, hwnas, device, wrong, end=math.inf, jobs=1):
             elif reason is not None and (not expected or expected not in reason):
                 wrong.append(f"{device}: {case.name}: {reason}")
     names = {case.name for cases in found.values() for case in cases}
-    wrong += [f"{name} does not exist" for name in required.keys() - names]
+    if end == math.inf:  # with a limit to the time it is not the page's version that is asked for
+        wrong += [f"{name} does not exist" for name in required.keys() - names]
     return n_run
 
 
