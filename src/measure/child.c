@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "measure/cores.h"
+
 /* Libraries that do not check malloc() die of it: oneDNN 3.7 does, by SIGSEGV. When less than a
  * quarter of the limit is left at a crash, it is said to be the reason; the parent reads it. */
 static void explain_crash(int signal_number)
@@ -46,12 +48,18 @@ hwnas_status hwnas_child_limit_memory(size_t bytes)
 void hwnas_child_pin(const json_t *cores)
 {
     cpu_set_t set;
+    int numbers[HWNAS_MAX_CORES], n = 0;
     CPU_ZERO(&set);
     for (size_t i = 0; i < json_array_size(cores); i++) {
         json_int_t core = json_integer_value(json_array_get(cores, i));
-        if (core >= 0 && core < CPU_SETSIZE)
-            CPU_SET((size_t)core, &set);
+        if (core < 0 || core >= CPU_SETSIZE)
+            continue;
+        CPU_SET((size_t)core, &set);
+        if (n < HWNAS_MAX_CORES)
+            numbers[n++] = (int)core;
     }
+    if (n > 1)
+        hwnas_cores_spread_memory(numbers, n);
     if (CPU_COUNT(&set) && sched_setaffinity(0, sizeof set, &set))
         fprintf(stderr, "hwnas: cannot pin the runner: %s\n", strerror(errno));
 }

@@ -17,6 +17,7 @@ typedef struct core {
     int number;
     bool is_sibling; /* a lower number is a thread of the same physical core */
     int speed;       /* rank of its kind (performance, efficiency); -1 where all are alike */
+    int node;        /* of NUMA */
 } core;
 
 static hwloc_topology_t machine; /* NULL: not known */
@@ -50,6 +51,8 @@ static int compare_cores(const void *a, const void *b)
         return x->is_sibling ? 1 : -1;
     if (x->speed != y->speed)
         return x->speed > y->speed ? -1 : 1;
+    if (x->node != y->node)
+        return y->node - x->node;
     return y->number - x->number;
 }
 
@@ -67,12 +70,13 @@ static core describe(hwloc_topology_t topology, int number)
     const int kind = hwloc_cpukinds_get_by_cpuset(topology, thread->cpuset, 0);
     if (kind >= 0)
         hwloc_cpukinds_get_info(topology, (unsigned)kind, NULL, &out.speed, NULL, NULL, 0);
+    out.node = thread->nodeset ? hwloc_bitmap_first(thread->nodeset) : 0;
     return out;
 }
 
-int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
+/* All that this thread may use, best first; returns how many. */
+static int list_cores(core cores[HWNAS_MAX_CORES])
 {
-    core cores[HWNAS_MAX_CORES];
     int n = 0;
     const hwloc_topology_t topology = this_machine();
     const hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
@@ -82,6 +86,13 @@ int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
             cores[n++] = describe(topology, i);
     hwloc_bitmap_free(allowed);
     qsort(cores, (size_t)n, sizeof *cores, compare_cores);
+    return n;
+}
+
+int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads)
+{
+    core cores[HWNAS_MAX_CORES];
+    int n = list_cores(cores);
     if (n > threads)
         n = threads;
     for (int i = 0; i < n; i++)
@@ -184,23 +195,59 @@ void hwnas_turn_end(hwnas_turn *turn)
     unlock(turn->locks, &turn->n_locks);
 }
 
-void hwnas_cores_take(hwnas_cores *out, int threads)
+/* Takes free ones of a node, of all with -1, until there are enough, and no second threads of
+ * cores on a node alone. */
+static bool take_free(hwnas_cores *out, const core *all, int n, int node, int wanted)
 {
-    int all[HWNAS_MAX_CORES], n = hwnas_cores_choose(all, HWNAS_MAX_CORES);
-    int wanted = n < threads ? n : threads;
-    out->n = out->n_locks = 0;
     for (int i = 0; i < n && out->n < wanted; i++) {
-        int fd = hwnas_core_lock(all[i]);
+        if (node >= 0 && (all[i].node != node || all[i].is_sibling))
+            continue;
+        const int fd = hwnas_core_lock(all[i].number);
         if (fd == HWNAS_CORE_TAKEN)
             continue;
         if (fd >= 0)
             out->locks[out->n_locks++] = fd;
-        out->numbers[out->n++] = all[i];
+        out->numbers[out->n++] = all[i].number;
     }
-    if (out->n < wanted) { /* too few are free: the best, whoever has them */
-        out->n = wanted;
-        memcpy(out->numbers, all, (size_t)wanted * sizeof *all);
+    return out->n == wanted;
+}
+
+void hwnas_cores_take(hwnas_cores *out, int threads)
+{
+    core all[HWNAS_MAX_CORES];
+    const int n = list_cores(all);
+    const int wanted = n < threads ? n : threads;
+    out->n = out->n_locks = 0;
+    /* The node of the best core that has enough of them, then whatever there is. */
+    for (int i = 0; i < n; i++) {
+        bool is_first = true;
+        for (int k = 0; k < i; k++)
+            is_first &= all[k].node != all[i].node;
+        if (is_first && take_free(out, all, n, all[i].node, wanted))
+            return;
+        if (is_first)
+            hwnas_cores_release(out);
     }
+    if (take_free(out, all, n, -1, wanted))
+        return;
+    out->n = wanted; /* too few are free: the best, whoever has them */
+    for (int i = 0; i < wanted; i++)
+        out->numbers[i] = all[i].number;
+}
+
+int hwnas_cores_spread_memory(const int *cores, int n)
+{
+    const hwloc_topology_t topology = this_machine();
+    const hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
+    for (int i = 0; i < n && topology; i++)
+        if (cores[i] >= 0)
+            hwloc_bitmap_set(nodes, (unsigned)describe(topology, cores[i]).node);
+    const int n_nodes = hwloc_bitmap_weight(nodes);
+    if (n_nodes > 1)
+        hwloc_set_membind(topology, nodes, HWLOC_MEMBIND_INTERLEAVE,
+                          HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+    hwloc_bitmap_free(nodes);
+    return n_nodes;
 }
 
 void hwnas_cores_lend(hwnas_cores *cores)

@@ -14,9 +14,15 @@ int hwnas_cores_choose(int out[HWNAS_MAX_CORES], int threads);
 /* Bytes of a cache of the last level, from the second on; 0: unknown. */
 double hwnas_cores_last_cache(void);
 
-/* The same, and held: another program of ours on this machine takes other cores while there are
- * some. A core is held by a socket that has its name, so it goes with the process; where no free
- * ones are left, or nothing can be locked, the best are shared. */
+/* Memory that this thread, and those that it starts from now on, touch first comes from the NUMA
+ * nodes of these cores in turns where they are of several; of one it is that one's anyway, as Linux
+ * takes what is near the thread. Returns how many nodes they are of; 0: not known. */
+int hwnas_cores_spread_memory(const int *cores, int n);
+
+/* Cores as above, and held, of one NUMA node where one has enough that are free: another program of
+ * ours on this machine takes other cores while there are some. A core is held by a socket that has
+ * its name, so it goes with the process; where no free ones are left, or nothing can be locked, the
+ * best are shared. */
 typedef struct hwnas_cores {
     int n, numbers[HWNAS_MAX_CORES];
     int n_locks, locks[HWNAS_MAX_CORES]; /* sockets */

@@ -266,6 +266,42 @@ static void write_two_kinds(const char *path)
     hwloc_topology_destroy(t);
 }
 
+/* Even numbers on node 0, odd ones on node 1. */
+#define TWO_NODES "numa:2 core:4 pu:1(indexes=0,2,4,6,1,3,5,7)"
+
+static bool has_cores(const hwnas_cores *cores, const int *wanted, int n)
+{
+    return cores->n == n && !memcmp(cores->numbers, wanted, (size_t)n * sizeof *wanted);
+}
+
+/* Threads are on one node where one has room for all of them, and memory is of all nodes that have
+ * some. In a process of its own. */
+static void test_cores_of_one_node(void **state)
+{
+    (void)state;
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        hwnas_cores first, second, third, rest;
+        setenv("HWLOC_SYNTHETIC", TWO_NODES, 1);
+        setenv("HWNAS_CORE_LOCKS", "-nodes", 1);
+        hwnas_cores_take(&first, 2);  /* of the four on node 1 */
+        hwnas_cores_take(&second, 3); /* two are left there: the other node */
+        hwnas_cores_take(&third, 2);  /* those two */
+        hwnas_cores_take(&rest, 8);   /* of both, whoever has them */
+        const bool is_right = has_cores(&first, (int[]){7, 5}, 2) &&
+                              has_cores(&second, (int[]){6, 4, 2}, 3) &&
+                              has_cores(&third, (int[]){3, 1}, 2) &&
+                              has_cores(&rest, (int[]){7, 5, 3, 1, 6, 4, 2, 0}, 8) &&
+                              hwnas_cores_spread_memory(second.numbers, 3) == 1 &&
+                              hwnas_cores_spread_memory(rest.numbers, 8) == 2;
+        _exit(!is_right);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
 /* Of other machines. Has to be the first case that looks at one. */
 static void test_order_of_cores(void **state)
 {
@@ -279,6 +315,7 @@ static void test_order_of_cores(void **state)
                 (int[]){2, 0, 3, 1}, 4, 33554432);
     check_order("HWLOC_SYNTHETIC", "l2:2(size=2097152) core:1 pu:2(indexes=0,2,1,3)",
                 (int[]){1, 0, 3, 2}, 4, 2097152);
+    check_order("HWLOC_SYNTHETIC", TWO_NODES, (int[]){7, 5, 3, 1, 6, 4, 2, 0}, 8, 0);
     write_two_kinds(path);
     check_order("HWLOC_XMLFILE", path, (int[]){2, 1, 3, 0}, 4, 0);
     unlink(path);
@@ -631,6 +668,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_priority_from_outside),
         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_order_of_cores),
+        cmocka_unit_test(test_cores_of_one_node),
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),
         cmocka_unit_test(test_turns),
