@@ -148,7 +148,9 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
     const hwnas_op *op = is_standard ? hwnas_op_by_onnx(type) : NULL; /* renamed in opset 11 */
     if (is_standard)
         TRY(hwnas_onnx_keep_nothing(r, node, op));
-    if (!hwnas_onnx_is_nothing(r, node->output[0]))
+    if (is_standard && !hwnas_onnx_is_nothing(r, node->output[0]))
+        TRY(hwnas_onnx_make_of_nothing(&output, r, node, hwnas_onnx_node_name(r, node)));
+    if (output == HWNAS_ONNX_NOT_MADE && !hwnas_onnx_is_nothing(r, node->output[0]))
         TRY(hwnas_onnx_read_form(&output, r, node, hwnas_onnx_node_name(r, node)));
     if (hwnas_onnx_is_nothing(r, node->output[0]))
         return HWNAS_OK;
@@ -259,15 +261,25 @@ static hwnas_status read_or_skip(reader *r, const Onnx__NodeProto *node)
     return HWNAS_OK;
 }
 
-/* Outputs that can be computed and, where nodes were left out, what no other node reads. */
+/* Outputs that have values, that can be computed and, where nodes were left out, what no other node
+ * reads. */
 static hwnas_status read_outputs(reader *r)
 {
+    const char *without = NULL;
     for (size_t i = 0; i < r->from->n_output; i++) {
         const char *name = r->from->output[i]->name;
         const named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
+        if (value && hwnas_onnx_is_nothing(r, name)) {
+            without = name;
+            continue;
+        }
         if (!value || !(value->same_as ? value->same_as : value)->is_missing)
             TRY(read_output(r, r->from->output[i]));
     }
+    if (without && !r->graph->n_outputs && !(r->skipped && r->skipped->n))
+        return hwnas_fail(
+            HWNAS_E_UNSUPPORTED, NULL,
+            "the network's output '%s' has no values, and it has no other that has some", without);
     if (!r->skipped || !r->skipped->n)
         return HWNAS_OK;
     bool *is_used = hwnas_alloc((r->graph->n_tensors + 1) * sizeof *is_used);

@@ -392,10 +392,9 @@ hwnas_status hwnas_onnx_read_split(int *out, hwnas_onnx_reader *r, const Onnx__N
     for (size_t i = 0; i < node->n_output; i++) {
         const int64_t size = sizes.n >= 0 ? sizes.items[i] : n - at < even ? n - at : even;
         const char *suffix = i ? hwnas_arena_printf(r->graph->arena, "part%zu", i) : NULL;
-        const bool may_be_0 = sizes.n >= 0 || n == 0;
         const int64_t from = at;
         int part;
-        if (size < !may_be_0 || size > n - at)
+        if (size < 0 || size > n - at)
             return hwnas_onnx_unsupported(node, "split", "has sizes that are not the input's parts");
         dims[axis] = size;
         at += size;

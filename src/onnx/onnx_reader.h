@@ -156,6 +156,14 @@ bool hwnas_onnx_give_nothing(hwnas_onnx_reader *r, const char *name, int rank, c
 HWNAS_CHECKED hwnas_status hwnas_onnx_keep_nothing(hwnas_onnx_reader *r,
                                                    const Onnx__NodeProto *node, const hwnas_op *op);
 
+/* ---- onnx_read_made.c: what is made of what has no values ---- */
+
+/* The node's first output where it follows from shapes: it has no values either, or `out` is a
+ * constant of the graph, named `name`; else both stay as they are. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_make_of_nothing(int *out, hwnas_onnx_reader *r,
+                                                      const Onnx__NodeProto *node,
+                                                      const char *name);
+
 /* ---- onnx_read_zero.c ---- */
 
 /* Products with zeros in the ways that `zero` is written become that, whoever made them so. */

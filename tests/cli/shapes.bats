@@ -264,7 +264,8 @@ END
     refuses 2 "*(Concat): 'e' has another shape than the others" profile other.onnx --device null
     refuses 2 "*(Concat): there is no axis 3" profile axis.onnx --device null
     refuses 1 "*constant 'e' has 20 dimensions; 8 go" profile deep.onnx --device null
-    refuses 1 "*reads '*', which has no values*" profile cached.onnx --device null --shape sequence_length=0,past_sequence_length=1
+    # Without a token there is nothing to answer, and the keys are the cache.
+    ends 0 profile cached.onnx --device null --shape sequence_length=0,past_sequence_length=1
 }
 
 @test "layers of several shapes are told apart in CSV" {
@@ -444,6 +445,41 @@ case("Reshape", floats(2, 0, 3), [0, 0, 5])
 case("Concat", floats(2, 0, 3), floats(2, 0, 5), axis=2)
 case("Squeeze", floats(1, 0, 1))
 case("Unsqueeze", floats(0), [0, 2])
+reductions = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+for op in reductions: # over what has values, too
+    axes = [[2]] if op == "Sum" else []
+    case("Reduce" + op, floats(2, 0, 3), *axes, **({} if axes else {"axes": [2]}))
+    case("Reduce" + op, floats(2, 0, 3), *axes, keepdims=0, **({} if axes else {"axes": [2]}))
+case("MatMul", floats(2, 3), floats(3, 0))
+case("MatMul", floats(0, 3), floats(3, 2))
+case("MatMul", floats(5, 1, 0, 4), floats(5, 4, 3))
+case("MatMul", floats(1, 0, 4), floats(4, 5))
+case("MatMul", floats(0), floats(0, 0))
+case("Tile", floats(2, 0, 3), [2, 5, 1])
+case("Tile", floats(2, 3), [0, 2])
+case("Pad", floats(2, 0, 3), [1, 0, 0, 0, 0, 2])
+case("Pad", floats(2, 0), [1, 0, 0, 0], mode="edge")
+
+def made(op, *inputs, **attributes):
+    """The same where values are made of nothing: these, too."""
+    case(op, *inputs, **attributes)
+    z = nodes[-3].output[0]
+    nodes.append(helper.make_node("Reshape", [z, "whole"], [z + "v"]))
+    nodes.append(helper.make_node("Clip", [z + "v", "least", "most"], [z + "w"])) # what is infinite has no distance
+    shapes.append(z + "w")
+
+constants += [numpy_helper.from_array(np.array([-1]), "whole"), numpy_helper.from_array(np.float32(-9), "least"),
+              numpy_helper.from_array(np.float32(9), "most")]
+for op in reductions:
+    axes = [[1]] if op == "Sum" else []
+    for keepdims in 0, 1:
+        made("Reduce" + op, floats(2, 0, 3), *axes, keepdims=keepdims, **({} if axes else {"axes": [1]}))
+        made("Reduce" + op, floats(2, 0, 3), keepdims=keepdims)
+made("MatMul", floats(2, 0), floats(0, 3))
+made("MatMul", floats(4, 2, 0), floats(0, 3))
+made("MatMul", floats(0), floats(0, 3))
+made("Pad", floats(2, 0, 3), [1, 1, 0, 0, 0, 2])
+made("Pad", floats(2, 0), [0, 2, 0, 1], np.float32(2.5))
 for at in range(0, len(shapes), 50):
     nodes.append(helper.make_node("Concat", shapes[at:at + 50], [f"part{at}"], axis=0))
 nodes.append(helper.make_node("Concat", [f"part{at}" for at in range(0, len(shapes), 50)], ["y"], axis=0))
@@ -454,6 +490,44 @@ END
     node "$ORT" input shapes.onnx in.bin
     "$HWNAS" run shapes.onnx --device ref --input in.bin --output out.bin
     node "$ORT" compare shapes.onnx in.bin out.bin 1e-7
+}
+
+@test "outputs without values are left out, and a Split may have parts without" {
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+def write(name, nodes, outputs, opset=13, **constants):
+    value = lambda n, dims: helper.make_tensor_value_info(n, TensorProto.FLOAT, dims)
+    graph = helper.make_graph(nodes, "g", [value("x", [2, 3])], [value(n, None) for n in outputs],
+                              [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]), name)
+
+none = helper.make_node("Slice", ["x", "zero", "zero"], ["none"])
+relu = helper.make_node("Relu", ["x"], ["y"])
+write("two.onnx", [none, relu], ["none", "y"], zero=[0])
+write("one.onnx", [none], ["none"], zero=[0])
+# As ONNX's own reference has it; ONNX Runtime refuses more parts than values.
+write("parts.onnx", [helper.make_node("Split", ["x"], ["a", "b", "c", "d"], num_outputs=4),
+                     helper.make_node("Concat", ["d", "b", "c", "a"], ["y"], axis=0)], ["y", "c"], opset=18)
+write("edge.onnx", [none, helper.make_node("Pad", ["none", "pads"], ["y"], mode="edge")], ["y"], zero=[0], pads=[1, 0, 0, 0])
+write("product.onnx", [none, helper.make_node("MatMul", ["none", "x"], ["y"])], ["y"], zero=[0])
+write("tile.onnx", [none, helper.make_node("Tile", ["none", "pads"], ["y"])], ["y"], zero=[0], pads=[1, 0, 0])
+write("huge.onnx", [none, helper.make_node("Pad", ["none", "pads"], ["y"])], ["y"], zero=[0], pads=[5000, 5000, 0, 0])
+np.arange(6, dtype=np.float32).tofile("in.bin")
+END
+    for device in ref cpu; do
+        ends 0 run two.onnx --device $device --input in.bin --output out.bin
+        cmp in.bin out.bin
+        ends 0 run parts.onnx --device $device --input in.bin --output out.bin
+        [ "$(/usr/bin/python3 -c 'import numpy as np; print(np.fromfile("out.bin", "f4").tolist())')" = "[3.0, 4.0, 5.0, 0.0, 1.0, 2.0]" ]
+    done
+    refuses 1 "*output 'none' has no values, and it has no other that has some" run one.onnx --device ref --input in.bin --output out.bin
+    refuses 1 "*(Pad): attribute 'mode' repeats values where there are none" profile edge.onnx --device null
+    refuses 2 "*(MatMul) cannot multiply the shapes 0x3 and 2x3" profile product.onnx --device null
+    refuses 1 "*(Tile): attribute 'repeats' are not one for each axis" profile tile.onnx --device null
+    refuses 1 "*(Pad) makes more than 2^24 values of what has none" profile huge.onnx --device null
 }
 
 @test "a file that cannot be read does not end the others" {

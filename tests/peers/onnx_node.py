@@ -236,8 +236,9 @@ def page(found, n_run):
         "kernel of a Conv, which may be an input of the network or computed.",
         "",
         "What has no values, such as the cache before the first token, goes through operators that compute value by value",
-        "and through Concat, Expand, Flatten, Gather, Reshape, Slice, Split, Squeeze, Transpose and Unsqueeze, until a Concat",
-        "puts it beside what has some; an output of the network has values.",
+        "and through Concat, Expand, Flatten, Gather, MatMul, Pad, Reduce..., Reshape, Slice, Split, Squeeze, Tile, Transpose and Unsqueeze, until a Concat",
+        "puts it beside what has some, or values follow from shapes alone: a product over a length of 0 is 0, a reduction over no values is that of no terms (a maximum minus",
+        "infinity, a mean 0, as ONNX Runtime has it), a Pad is its constant. Outputs of the network without values are left out; one at least has some.",
     ]
     return "\n".join(lines) + "\n"
 
