@@ -325,7 +325,7 @@ class Training:
         value = loss.item()
         if not math.isfinite(value):
             raise Diverged("the loss")
-        self.optimizer.zero_grad()
+        self.optimizer.zero_grad(set_to_none=True)  # what has no part in a step is not changed by it
         self.scaler.scale(loss).backward()
         if self.clip:
             self.scaler.unscale_(self.optimizer)

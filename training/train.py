@@ -3,6 +3,7 @@
 
     train.py --recipe RECIPE [--work FOLDER] net.onnx net.py
     train.py --recipe RECIPE --out PREFIX net.onnx net.py
+    train.py --recipe RECIPE --supernet PREFIX supernet.py
 
 It is an ordinary program for `accuracy: command:...`: its last line on standard output is the accuracy on the
 validation samples. Copy it with loop.py and recipe.py, and change it. What hwnas says of the network is in the
@@ -14,9 +15,14 @@ came of it, DIGEST.json. A training that is begun again goes on from there, and 
 was never interrupted (on a CPU, with as many threads).
 
 With --out, as `hwnas train` has it, there are PREFIX.pt, PREFIX.onnx with the weights and PREFIX.csv with the curve, and the
-last line says with which samples the network is to be tested."""
+last line says with which samples the network is to be tested.
+
+With --supernet the module is that of `hwnas export SPACE --supernet`: all networks of a space are trained at once, as
+slices of one set of weights. There are PREFIX.npz with the weights, PREFIX-samples.npz with samples by which networks
+are judged, PREFIX.csv with the curve, and PREFIX.json with what they are of."""
 import argparse
 import csv
+import fcntl
 import hashlib
 import importlib.util
 import io
@@ -255,6 +261,23 @@ class Loss:
         return loop.score(loop.outputs_of(model, samples, rows, device), samples.labels(rows, "cpu"), self.classes, self.gives_shares)
 
 
+class Sandwich(Loss):
+    """Of a supernet, by the sandwich rule: in each step learn its largest network, its smallest, and two at random (Yu
+    and Huang, ICCV 2019). The largest learns from the labels, and where these are classes the others from the largest."""
+
+    def __call__(self, model, x, labels):
+        largest, others = model.largest(), [model.smallest(), model.random(), model.random()]
+        outputs = model(x, largest)
+        loss = super().__call__(lambda x: outputs, x, labels)
+        if not loop.are_classes(outputs, labels, self.classes):
+            return loss + sum(super(Sandwich, self).__call__(lambda x: model(x, some), x, labels) for some in others)
+        goal = loop.log_shares(outputs.detach().reshape(-1, self.classes).float(), self.gives_shares).softmax(-1)
+        for some in others:
+            rows = loop.log_shares(model(x, some).reshape(-1, self.classes).float(), self.gives_shares)
+            loss = loss - (goal * rows.log_softmax(-1)).sum(-1).mean()
+        return loss
+
+
 class Course:
     """The training of one network, which may be interrupted at any moment."""
 
@@ -363,6 +386,9 @@ def check_about(args, session):
     settings = settings_of(session.recipe)
     if args.out:
         return {"settings": settings, "data": session.data.digest()}
+    if args.supernet:
+        with open(args.network[-1], "rb") as file:
+            return {"settings": settings, "data": session.data.digest(), "module": hashlib.blake2b(file.read(), digest_size=16).hexdigest()}
     kept = args.work and os.path.join(args.work, f"recipe{suffix(session.rung)}.json")
     if not kept:
         return {"settings": settings}
@@ -408,6 +434,7 @@ def parse():
     parser.add_argument("--recipe", required=True, metavar="FILE")
     parser.add_argument("--work", metavar="FOLDER", help="checkpoints and what came of trainings; without it none are kept")
     parser.add_argument("--out", metavar="PREFIX", help="what files of a trained network begin with")
+    parser.add_argument("--supernet", metavar="PREFIX", help="what files of a supernet begin with")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at a time, which share the cores (1)")
     parser.add_argument("--check", action="store_true", help="tell what is wrong, as JSON, and train nothing")
     parser.add_argument("network", nargs="+", metavar="net.onnx net.py")
@@ -438,7 +465,7 @@ class Session:
         if not isinstance(outputs, torch.Tensor):
             raise Wrong("a network with several outputs needs a program of its own", hint="copy training/train.py, and use accuracy: command:...")
         self.data.check_labels(outputs, self.recipe)
-        self.loss = Loss(outputs, self.recipe)
+        self.loss = (Sandwich if args.supernet else Loss)(outputs, self.recipe)
         self.about = check_about(args, self)
 
     def build(self, path):
@@ -462,6 +489,10 @@ def tell(what, args):
 
 
 def check(args):
+    if args.supernet:
+        session = Session(args)
+        check_supernet(args, session)
+        return {"samples": {part: len(rows) for part, (_, rows) in session.data.parts.items()}, "device": session.device}
     for rung in range(len(read_recipe(args.recipe)["rungs"]), -1, -1):
         session = Session(args, rung)
     return {"samples": {part: len(rows) for part, (_, rows) in session.data.parts.items()}, "device": session.device}
@@ -514,6 +545,54 @@ def train_to_keep(args):
     return {"accuracy": accuracy, "epochs": len(course.curve), **samples_to_test(session, args.out)}
 
 
+# ---- All networks of a space ----
+
+SUPERNET_SAMPLES = 10000  # at most; those by which networks are judged
+
+
+def check_supernet(args, session):
+    """Whether it is trained already."""
+    if not os.path.exists(args.supernet + ".json"):
+        return False
+    with open(args.supernet + ".json", encoding="utf-8") as file:
+        before = json.load(file)["about"]
+    if before == session.about:
+        return os.path.exists(args.supernet + ".npz")
+    what = "the space" if before["module"] != session.about["module"] else "the samples" if before["data"] != session.about["data"] else "the recipe"
+    raise Wrong(f"{args.supernet}.npz was trained otherwise: {what} was another", (args.recipe, 0, 0),
+                "'supernet:RECIPE#weights=OTHER' begins another")
+
+
+def train_supernet(args):
+    """Processes that want the same one wait for the one that trains it."""
+    with open(args.supernet + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return train_locked_supernet(args)
+
+
+def train_locked_supernet(args):
+    session = Session(args)
+    if check_supernet(args, session):
+        return {"trained": 0}
+    course = Course(session.recipe, session.data, session.model, session.loss, session.device, args.supernet, session.about)
+    try:
+        accuracy = course.train()
+    except loop.Diverged as what:
+        raise Wrong(course.why_diverged(what), session.recipe["optimizer"].place("rate") or (args.recipe, 0, 0),
+                    f"a smaller rate than {session.recipe['optimizer']['rate']:g} may help, or clip") from None
+    samples, rows = session.data.parts["validation"]
+    rows = np.random.default_rng(3).permutation(rows)[:SUPERNET_SAMPLES]
+    x = samples.inputs(rows, "cpu").contiguous(memory_format=torch.contiguous_format).numpy()
+    weights = {name: value.detach().cpu().numpy() for name, value in course.judged().named_parameters()}
+    loop.write_whole(args.supernet + "-samples.npz", lambda file: np.savez(file, x=x, y=np.array(samples.y[rows])))
+    loop.write_whole(args.supernet + ".npz", lambda file: np.savez(file, **weights))
+    write_curve(args.supernet + ".csv", course.curve)
+    outcome = {"about": session.about, "accuracy": accuracy}
+    loop.write_whole(args.supernet + ".json", lambda file: file.write(json.dumps(outcome).encode()))
+    os.remove(args.supernet + ".pt")
+    return {"trained": len(course.curve)}
+
+
 # ---- A network of a search ----
 
 
@@ -543,8 +622,8 @@ def train(args):
 
 def main():
     args = parse()
-    if args.check or args.out:
-        return tell(check if args.check else train_to_keep, args)
+    if args.check or args.out or args.supernet:
+        return tell(check if args.check else train_to_keep if args.out else train_supernet, args)
     try:
         train(args)
     except Wrong as wrong:

@@ -22,6 +22,12 @@ HWNAS_API void hwnas_space_close(hwnas_space *space);
  * with its weights, and its choices are what can change in it. docs/optimize.md. Seconds. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_derive(const char *path, const char *model);
 
+/* Writes a space to a PyTorch module, whole or not at all: all of its networks, as slices of one
+ * set of weights. docs/training.md. HWNAS_E_UNSUPPORTED, with the line that is why: they cannot be
+ * that. Up to seconds. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_space_write_supernet(const hwnas_space *space,
+                                                                const char *path);
+
 HWNAS_API const char *hwnas_space_name(const hwnas_space *space);
 /* What the space says of itself; "": nothing. */
 HWNAS_API const char *hwnas_space_about(const hwnas_space *space);

@@ -5,6 +5,7 @@
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "derive/derive.h"
+#include "export/supernet.h"
 #include "graph/elaborate.h"
 #include "graph/enumerate.h"
 #include "report/space_text.h"
@@ -21,6 +22,17 @@ hwnas_status hwnas_space_derive(const char *path, const char *model)
     IN_C_LOCALE;
     TRY(hwnas_file_check_output(path, model));
     return hwnas_derive_space(path, model, false);
+}
+
+hwnas_status hwnas_space_write_supernet(const hwnas_space *space, const char *path)
+{
+    IN_C_LOCALE;
+    hwnas_shared *shared;
+    TRY(hwnas_file_check_output(path, space->path));
+    TRY(hwnas_shared_new(&shared, space));
+    const hwnas_status status = hwnas_supernet_write(path, shared);
+    hwnas_shared_free(shared);
+    return status;
 }
 
 void hwnas_space_close(hwnas_space *space)

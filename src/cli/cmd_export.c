@@ -7,13 +7,14 @@
 #include "cli/sweep_lists.h"
 
 static const hwnas_usage usage = {
-    .synopsis = "export STUDY|MODEL.onnx",
+    .synopsis = "export STUDY|MODEL.onnx|SPACE",
     .summary =
         "Writes the winner (or another trial) of a study, any network of a space, or an ONNX file.",
     .notes = "Formats: onnx, pytorch, yaml; of an ONNX file pytorch, with its weights beside it.\n"
              "hwnas export quickstart.db --format pytorch --out best.py\n"
              "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx\n"
              "hwnas export net.onnx --format pytorch --out net.py\n"
+             "hwnas export fashion_mnist --supernet net.py\n"
              "hwnas export net.onnx --format onnx --dtype mixed --data val.npz --out fast.onnx",
     .max_arguments = 1};
 
@@ -105,10 +106,20 @@ static hwnas_status fail_for_space(const char *study)
         "hwnas export --space %s --format onnx --out net.onnx", study);
 }
 
+/* All networks of a space in one module. */
+static hwnas_status write_supernet(const char *name, const char *path, bool as_json)
+{
+    hwnas_space *space;
+    TRY(hwnas_space_open(&space, name));
+    hwnas_status status = hwnas_space_write_supernet(space, path);
+    hwnas_space_close(space);
+    return status == HWNAS_OK && as_json ? print_json(name, path, "supernet", NULL) : status;
+}
+
 hwnas_status hwnas_cmd_export(int argc, char **argv)
 {
     const char *study = NULL, *space = NULL, *code = NULL, *format = NULL, *path = NULL,
-               *dtype = NULL;
+               *dtype = NULL, *supernet = NULL;
     long trial = -1, batch = 0;
     hwnas_export_options how = HWNAS_EXPORT_OPTIONS_INIT;
     hwnas_network_options open = HWNAS_NETWORK_OPTIONS_INIT;
@@ -137,6 +148,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         HWNAS_SAMPLE_OPTIONS(s.data),
         {"fold", 0, HWNAS_OPTION_FLAG, &how.is_folded, NULL,
          "an ONNX file with BatchNorm in its convolutions and no dead branches"},
+        {"supernet", 0, HWNAS_OPTION_TEXT, &supernet, "FILE",
+         "all networks of a space as one PyTorch module with shared weights"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "batch size of an ONNX file"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object about the file"},
@@ -147,6 +160,13 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (!study == !space)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "give a study or --space, one of them"),
                           "hwnas export quickstart.db --format pytorch --out best.py");
+    if (supernet && (code || best || trial >= 0 || format || path || dtype || batch ||
+                     s.data.files.n || how.is_folded))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_USAGE, NULL, "--supernet goes with a space, and with --json alone"),
+            "hwnas export fashion_mnist --supernet net.py");
+    if (supernet)
+        return write_supernet(study ? study : space, supernet, as_json);
     if (study && access(study, F_OK) != 0 && !strchr(study, ':'))
         TRY(fail_for_space(study));
     if (!format || !path)

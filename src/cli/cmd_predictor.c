@@ -94,7 +94,8 @@ static hwnas_status eval(int argc, char **argv)
         .synopsis = "predictor eval PREDICTOR SPACE DATA.csv",
         .summary = "Compares a predictor with the known results of a table.",
         .notes = "PREDICTOR is a file, the name of one that ships, table:FILE#COLUMN,\n"
-                 "proxy:NAME, onnx:FILE, train:RECIPE or command:PROGRAM (docs/predictors.md).",
+                 "proxy:NAME, onnx:FILE, train:RECIPE, supernet:RECIPE or command:PROGRAM "
+                 "(docs/predictors.md).",
         .min_arguments = 3,
         .max_arguments = 3};
     hwnas_space *space;

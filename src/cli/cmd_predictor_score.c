@@ -11,7 +11,7 @@ hwnas_status hwnas_cmd_predictor_score(int argc, char **argv)
                    "deviation where none is claimed. A fitted predictor also names the choices in\n"
                    "which a network is outside what it has learned from.",
         .notes = "PREDICTOR is a file, the name of one that ships, table:FILE#COLUMN, proxy:NAME,\n"
-                 "onnx:FILE, samples:FILE, train:RECIPE or command:PROGRAM.",
+                 "onnx:FILE, samples:FILE, train:RECIPE, supernet:RECIPE or command:PROGRAM.",
         .min_arguments = 3,
         .max_arguments = 3};
     hwnas_space *space;

@@ -9,6 +9,7 @@
 enum {
     DEFAULT_RECOVER = 1024,
     DEFAULT_SEARCH = 2000,
+    DEFAULT_STATISTICS = 512,
     MIN_SAMPLES = 50,
     MAX_CALIBRATE = 128,
     MAX_BATCH = 64, /* that networks are run with here, where the model's is open */
@@ -73,7 +74,6 @@ static hwnas_status read_all(hwnas_samples *s, hwnas_dataset *data, const char *
     TRY(hwnas_try_alloc((void **)&s->labels, (size_t)(s->n * s->n_labels) * sizeof *s->labels,
                         "all labels"));
     TRY(hwnas_dataset_take(&s->values, s->labels, data, s->n));
-    shuffle(s);
     s->inputs[0] = s->values;
     return HWNAS_OK;
 }
@@ -101,11 +101,10 @@ static hwnas_status find_batch(hwnas_samples *s, int most)
                             "the first output of %s does not begin with the batch", s->space->name);
 }
 
-static hwnas_status open_data(hwnas_samples *s, const char *path,
-                              const hwnas_samples_options *options)
+/* The samples of a file, for networks that take what this one takes. */
+static hwnas_status open_dataset(hwnas_dataset **out, const hwnas_graph *graph, const char *path,
+                                 const hwnas_samples_options *options)
 {
-    hwnas_status status = HWNAS_OK;
-    const hwnas_graph *graph = s->original->graph;
     const hwnas_tensor *input = &graph->tensors[graph->inputs[0]];
     const int64_t entries = 0;
     const hwnas_array_info info = {.name = input->name,
@@ -115,9 +114,17 @@ static hwnas_status open_data(hwnas_samples *s, const char *path,
                                    .count = hwnas_tensor_count(input)};
     const hwnas_dataset_target target = {.n_inputs = 1, .inputs = &info, .entries = &entries};
     const hwnas_data_file file = {.path = path, .array = options->array};
+    return hwnas_dataset_open_for(out, &target, 1, &file, &options->data);
+}
+
+static hwnas_status open_data(hwnas_samples *s, const char *path,
+                              const hwnas_samples_options *options)
+{
+    hwnas_status status = HWNAS_OK;
     hwnas_dataset *data = NULL;
-    TRY(hwnas_dataset_open_for(&data, &target, 1, &file, &options->data));
+    TRY(open_dataset(&data, s->original->graph, path, options));
     TRY_OUT(read_all(s, data, path));
+    shuffle(s);
     TRY_OUT(check_counts(s, options, path));
     if (s->n_recover < s->batch)
         TRY_OUT(find_batch(s, (int)s->n_recover));
@@ -139,12 +146,12 @@ static hwnas_status check_model(const hwnas_samples *s)
 
 /* Threads of a small network wait for each other longer than they compute: on two cores with a load
  * of 10 a VGG of 16 MMACs was judged in a third of the time by one. */
-static int count_threads(const hwnas_original *original)
+static int count_threads(const hwnas_graph *graph, int batch)
 {
     const int64_t macs_for_one = 100000000;
     hwnas_costs costs;
-    hwnas_graph_costs(&costs, original->graph);
-    const int64_t wanted = 1 + costs.macs / original->batch / macs_for_one;
+    hwnas_graph_costs(&costs, graph);
+    const int64_t wanted = 1 + costs.macs / batch / macs_for_one;
     return wanted < hwnas_device_cores() ? (int)wanted : hwnas_device_cores();
 }
 
@@ -170,11 +177,51 @@ hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space, c
     TRY_OUT(find_batch(s, MAX_BATCH));
     TRY_OUT(check_model(s));
     TRY_OUT(open_data(s, path, options));
-    threads.threads = count_threads(s->original);
+    threads.threads = count_threads(s->original->graph, s->original->batch);
     TRY_OUT(hwnas_device_open(&s->device, "cpu", &threads));
     *out = s;
     s = NULL;
 out:
+    hwnas_samples_close(s);
+    return status;
+}
+
+/* Statistics of BatchNorm are found on the first samples; the others judge. */
+static hwnas_status part_in_two(hwnas_samples *s, const hwnas_samples_options *options,
+                                const char *path)
+{
+    const hwnas_place place = {.file = path};
+    s->n_recover = options->n_recover ? options->n_recover : DEFAULT_STATISTICS;
+    if (!options->n_recover && s->n_recover > s->n / 4)
+        s->n_recover = s->n / 4;
+    s->n_recover -= s->n_recover % s->batch;
+    const int64_t left = s->n - s->n_recover;
+    s->n_search = options->n_search && options->n_search < left ? options->n_search : left;
+    if (s->n_recover > 0 && left > 0)
+        return HWNAS_OK;
+    return hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &place,
+                   "%" PRId64 " samples are too few to find statistics and to judge by", s->n),
+        "%d at least, and more than 'statistics'", 4 * s->batch);
+}
+
+hwnas_status hwnas_samples_open_for(hwnas_samples **out, const hwnas_graph *graph, const char *path,
+                                    const hwnas_samples_options *options)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_device_options threads = {0};
+    hwnas_dataset *data = NULL;
+    hwnas_samples *s = hwnas_alloc(sizeof *s);
+    s->batch = (int)graph->tensors[graph->inputs[0]].dims[0];
+    TRY_OUT(open_dataset(&data, graph, path, options));
+    TRY_OUT(read_all(s, data, path));
+    TRY_OUT(part_in_two(s, options, path));
+    threads.threads = count_threads(graph, s->batch);
+    TRY_OUT(hwnas_device_open(&s->device, "cpu", &threads));
+    *out = s;
+    s = NULL;
+out:
+    hwnas_dataset_close(data);
     hwnas_samples_close(s);
     return status;
 }

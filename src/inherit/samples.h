@@ -46,6 +46,13 @@ typedef struct hwnas_samples hwnas_samples;
 HWNAS_CHECKED hwnas_status hwnas_samples_open(hwnas_samples **out, const hwnas_space *space,
                                               const char *path,
                                               const hwnas_samples_options *options);
+/* For networks that have weights from elsewhere, and take what this one takes, in its batch. The
+ * file's order stays: the first `n_recover` (0: 512 at most) are for BatchNorm's statistics, the
+ * next `n_search` (0: all that are left) judge. Only hwnas_samples_judge(), _count() and _close()
+ * are for these. */
+HWNAS_CHECKED hwnas_status hwnas_samples_open_for(hwnas_samples **out, const hwnas_graph *graph,
+                                                  const char *path,
+                                                  const hwnas_samples_options *options);
 void hwnas_samples_close(hwnas_samples *samples); /* accepts NULL */
 
 int64_t hwnas_samples_count(const hwnas_samples *samples, hwnas_samples_part part);

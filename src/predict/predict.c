@@ -18,9 +18,9 @@
 #define MOST_DEVIATION 1e15
 
 static const hwnas_predictor_ops *kinds[HWNAS_MAX_ROWS] = {
-    &hwnas_predictor_table,        &hwnas_predictor_fitted,  &hwnas_predictor_proxy,
-    &hwnas_predictor_onnx,         &hwnas_predictor_command, &hwnas_predictor_samples,
-    &hwnas_predictor_train_recipe,
+    &hwnas_predictor_table,        &hwnas_predictor_fitted,   &hwnas_predictor_proxy,
+    &hwnas_predictor_onnx,         &hwnas_predictor_command,  &hwnas_predictor_samples,
+    &hwnas_predictor_train_recipe, &hwnas_predictor_supernet,
 };
 
 hwnas_status hwnas_register_predictor(const hwnas_predictor_ops *kind)
@@ -294,7 +294,9 @@ void hwnas_predictor_watch(hwnas_predictor *predictor, const hwnas_training_watc
 
 hwnas_status hwnas_predictor_check(hwnas_predictor *predictor)
 {
-    return predictor->ops == &hwnas_predictor_command ? hwnas_command_check(predictor) : HWNAS_OK;
+    return predictor->ops == &hwnas_predictor_command    ? hwnas_command_check(predictor)
+           : predictor->ops == &hwnas_predictor_supernet ? hwnas_supernet_check(predictor)
+                                                         : HWNAS_OK;
 }
 
 void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode)

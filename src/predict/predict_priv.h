@@ -9,7 +9,7 @@
 
 extern const hwnas_predictor_ops hwnas_predictor_table, hwnas_predictor_fitted;
 extern const hwnas_predictor_ops hwnas_predictor_proxy, hwnas_predictor_onnx,
-    hwnas_predictor_command, hwnas_predictor_samples;
+    hwnas_predictor_command, hwnas_predictor_samples, hwnas_predictor_supernet;
 /* Opens predictors that are of the kind `command` from then on. */
 extern const hwnas_predictor_ops hwnas_predictor_train_recipe;
 
@@ -19,6 +19,9 @@ HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file
 
 /* What a predictor of kind `command` has learned; borrowed. */
 const struct hwnas_results *hwnas_command_results(const hwnas_predictor *command);
+
+/* Before a `supernet` is trained: whether it can be. */
+HWNAS_CHECKED hwnas_status hwnas_supernet_check(hwnas_predictor *supernet);
 
 /* Before the first training of a `command`: whether it can begin. */
 HWNAS_CHECKED hwnas_status hwnas_command_check(hwnas_predictor *command);

@@ -5,6 +5,7 @@
 
 #include "base/home.h"
 #include "base/str.h"
+#include "export/supernet.h"
 #include "predict/handed.h"
 #include "predict/program.h"
 
@@ -77,9 +78,12 @@ hwnas_status hwnas_recipe_run(json_t **out, const hwnas_recipe_call *run)
     hwnas_handed handed = {0};
     char *arguments[HWNAS_RECIPE_OPTIONS + 8] = {NULL};
     const char *slash = strrchr(run->recipe, '/');
-    char *name = hwnas_printf("train:%s", slash ? slash + 1 : run->recipe);
+    char *name =
+        hwnas_printf("%s:%s", run->shared ? "supernet" : "train", slash ? slash + 1 : run->recipe);
     session s = {.run = run, .name = name};
     TRY_OUT(hwnas_handed_make(&handed, run->arch, 0));
+    if (run->shared)
+        TRY_OUT(hwnas_supernet_write(handed.paths[HWNAS_HANDED_PYTORCH], run->shared));
     make_arguments(arguments, run, &handed);
     hwnas_run program = {.arguments = arguments, .name = name, .environment = handed.environment};
     const hwnas_programs programs = {.jobs = 1,

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "space/arch.h"
+#include "graph/shared.h"
 
 enum { HWNAS_RECIPE_OPTIONS = 6 };
 
@@ -16,6 +16,8 @@ typedef struct hwnas_recipe_call {
     /* More of its options; NULL-terminated. With one of --check and --out its last line is JSON. */
     const char *options[HWNAS_RECIPE_OPTIONS];
     const hwnas_arch *arch;
+    const hwnas_shared
+        *shared; /* (optional) it is given the module of all these networks instead */
     const volatile sig_atomic_t *stop;             /* (optional) */
     void (*says)(void *context, const char *line); /* (optional) each line that it prints */
     void *context;

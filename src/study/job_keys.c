@@ -18,7 +18,7 @@
 static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
 {
     static const char *const prefixes[] = {
-        "table:", "replay:", "onnx:", "samples:", "train:", NULL};
+        "table:", "replay:", "onnx:", "samples:", "supernet:", "train:", NULL};
     const bool is_of_file = job->path && !strcmp(node->place.file, job->path);
     const char *from = is_of_file       ? job->path
                        : job->directory ? hwnas_arena_printf(job->arena, "%s/.", job->directory)
@@ -335,7 +335,7 @@ const hwnas_job_key hwnas_job_keys[] = {
     {NULL, "space", .is_rare = true, PATH(space), PLACE(space_place),
      .argument = "SPACE", .help = "a YAML file, or a space that ships"},
     {NULL, "accuracy", .is_rare = true, PATH(predictor), PLACE(predictor_place),
-     .argument = "NAME", .help = "a fitted predictor, table:, proxy:, onnx:, train:, command:"},
+     .argument = "NAME", .help = "a fitted predictor, table:, proxy:, onnx:, train:, supernet:, command:"},
     {NULL, "domain", .is_rare = true, WORD(is_domain_free, 0, "seen", "free"),
      .hint = "seen: choices stay among the values that the predictor has learned from; free: all are searched",
      .argument = "HOW", .help = "seen: values that the predictor knows; free: all (seen)"},

@@ -45,6 +45,11 @@ needs_ort_headers() {
     /usr/bin/python3 -c "import torch" || skip "needs Debian's python3-torch"
     measures "$here/training" --quick --only mnist_mlp
 }
+@test "supernet" {
+    /usr/bin/python3 -c "import torch" || skip "needs Debian's python3-torch"
+    [ -e /usr/share/datasets/fashion-mnist ] || skip "needs Debian's dataset-fashion-mnist"
+    measures "$here/supernet" --quick
+}
 @test "transfer" { measures "$here/transfer" --quick; }
 @test "warm_start" { measures "$here/warm_start" --quick --trials 40; }
 @test "ssh_overhead" {

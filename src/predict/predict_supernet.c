@@ -1,0 +1,182 @@
+/* predict_supernet.c: the kind `supernet`: "supernet:RECIPE[#KEY=VALUE,...]". All networks of a
+ * space are trained once, as slices of one set of weights, by training/train.py; then each network
+ * is judged with its slices, by this engine. docs/training.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "inherit/slices.h"
+#include "predict/predict_priv.h"
+#include "predict/recipe_run.h"
+
+typedef struct supernet_predictor {
+    hwnas_predictor base;
+    char *recipe, *files; /* what the names of its files begin with */
+    hwnas_samples_options options;
+    hwnas_shared *shared;
+    hwnas_supernet *net; /* NULL: not trained yet, or not read */
+    bool is_checked;
+} supernet_predictor;
+
+/* ---- "RECIPE#KEY=VALUE,..." ---- */
+
+static hwnas_status set_option(supernet_predictor *p, const char *key, const char *value)
+{
+    static const char *const names[] = {"count", "statistics", "weights", NULL};
+    char *end;
+    if (!strcmp(key, "weights") && *value) {
+        free(p->files);
+        p->files = hwnas_strdup(value);
+        return HWNAS_OK;
+    }
+    if (!strcmp(key, "count") || !strcmp(key, "statistics")) {
+        const long long n = strtoll(value, &end, 10);
+        *(*key == 'c' ? &p->options.n_search : &p->options.n_recover) = n;
+        if (n > 0 && n < 1 << 30 && !*end)
+            return HWNAS_OK;
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "'%s' of a supernet is how many samples, not '%.40s'", key, value);
+    }
+    const char *near = hwnas_nearest(key, names);
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a supernet has no option '%.40s'", key),
+                      near ? "did you mean '%s'?" : "the options are count, statistics, weights%s",
+                      near ? near : "");
+}
+
+static hwnas_status set_options(supernet_predictor *p, char *text)
+{
+    for (char *item; (item = strsep(&text, ","));) {
+        char *equals = strchr(item, '=');
+        if (!equals)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                         "'%.60s' after '#' is not an option of a supernet", item),
+                              "write supernet:recipe.yaml#count=2000");
+        *equals = '\0';
+        TRY(set_option(p, item, equals + 1));
+    }
+    return HWNAS_OK;
+}
+
+/* recipe.yaml of the space NAME: recipe.NAME.supernet, where the search is started. */
+static char *files_of(const char *recipe, const hwnas_space *space)
+{
+    const char *slash = strrchr(recipe, '/'), *name = slash ? slash + 1 : recipe;
+    const char *dot = strrchr(name, '.');
+    return hwnas_printf("%.*s.%s.supernet", dot ? (int)(dot - name) : (int)strlen(name), name,
+                        space->name);
+}
+
+static hwnas_status open_supernet(hwnas_predictor **out, const char *rest, const hwnas_space *space)
+{
+    hwnas_status status = HWNAS_OK;
+    const size_t n = hwnas_file_name_length(rest);
+    char *options = rest[n] ? hwnas_strdup(rest + n + 1) : NULL;
+    supernet_predictor *p = hwnas_alloc(sizeof *p);
+    p->base = (hwnas_predictor){.ops = &hwnas_predictor_supernet,
+                                .kind = "supernet",
+                                .space = space,
+                                .target = hwnas_strdup("accuracy_pct"),
+                                .unit = hwnas_strdup("%")};
+    p->recipe = hwnas_printf("%.*s", (int)n, rest);
+    p->files = files_of(p->recipe, space);
+    const hwnas_place place = {.file = p->recipe};
+    if (options)
+        TRY_OUT(set_options(p, options));
+    if (!hwnas_file_exists(p->recipe)) {
+        status = hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, *p->recipe ? &place : NULL,
+                                       "there is no such recipe of a training"),
+                            "write accuracy: supernet:RECIPE.yaml; docs/training.md has one to "
+                            "begin with");
+        goto out;
+    }
+    TRY_OUT(hwnas_shared_new(&p->shared, space));
+    *out = &p->base;
+    p = NULL;
+out:
+    free(options);
+    hwnas_predictor_free((hwnas_predictor *)p);
+    return status;
+}
+
+/* ---- Training ---- */
+
+static void say(void *context, const char *line)
+{
+    (void)context;
+    if (hwnas_starts_with(line, "epoch "))
+        hwnas_log(HWNAS_LOG_NOTE, "supernet: %s", line);
+}
+
+static hwnas_status run(supernet_predictor *p, bool is_check)
+{
+    json_t *told;
+    const hwnas_recipe_call call = {.recipe = p->recipe,
+                                    .options = {"--supernet", p->files, is_check ? "--check" : NULL},
+                                    .arch = p->shared->largest,
+                                    .shared = p->shared,
+                                    .stop = p->base.stop,
+                                    .says = say};
+    TRY(hwnas_recipe_run(&told, &call));
+    json_decref(told);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_supernet_check(hwnas_predictor *base)
+{
+    supernet_predictor *p = (supernet_predictor *)base;
+    if (!p->is_checked)
+        TRY(run(p, true));
+    p->is_checked = true;
+    return HWNAS_OK;
+}
+
+/* Trains what is not trained yet, and reads it. */
+static hwnas_status prepare(supernet_predictor *p)
+{
+    if (p->net)
+        return HWNAS_OK;
+    TRY(run(p, false));
+    char *weights = hwnas_printf("%s.npz", p->files);
+    char *samples = hwnas_printf("%s-samples.npz", p->files);
+    const hwnas_status status =
+        hwnas_supernet_open(&p->net, p->shared, weights, samples, &p->options);
+    free(weights);
+    free(samples);
+    return status;
+}
+
+/* ---- Networks ---- */
+
+static hwnas_status score(hwnas_estimate *out, hwnas_predictor *base,
+                          const hwnas_arch *const *archs, size_t n)
+{
+    supernet_predictor *p = (supernet_predictor *)base;
+    TRY(prepare(p));
+    for (size_t i = 0; i < n; i++) {
+        hwnas_estimate_95 top1;
+        if (base->stop && *base->stop)
+            return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted");
+        TRY(hwnas_supernet_score(&top1, p->net, archs[i]));
+        out[i] = (hwnas_estimate){.mean = top1.value, .sd = (top1.high - top1.low) / (2 * 1.96)};
+    }
+    return HWNAS_OK;
+}
+
+static void free_supernet(hwnas_predictor *base)
+{
+    supernet_predictor *p = (supernet_predictor *)base;
+    hwnas_supernet_close(p->net);
+    hwnas_shared_free(p->shared);
+    free(p->recipe);
+    free(p->files);
+    free(p);
+}
+
+const hwnas_predictor_ops hwnas_predictor_supernet = {.abi = HWNAS_PREDICTOR_ABI,
+                                                      .name = "supernet",
+                                                      .heeds_stop = true,
+                                                      .open = open_supernet,
+                                                      .score = score,
+                                                      .free = free_supernet};

@@ -1,0 +1,147 @@
+# All networks of a space as slices of one set of weights: `hwnas export SPACE --supernet`, `accuracy: supernet:RECIPE`.
+load helpers
+
+DATA=$HWNAS_SRC/tests/data
+
+setup() {
+    /usr/bin/python3 -c "import torch, yaml" 2>/dev/null || skip "needs Debian's python3-torch"
+    export HWNAS_TORCH_PYTHON=/usr/bin/python3 XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    mkdir "$BATS_TEST_TMPDIR/work"
+    cd "$BATS_TEST_TMPDIR/work" || exit
+    cat >tiny.yaml <<'END'
+hwnas: 1
+name: tiny
+input: {image: [1, 28, 28]}
+choices:
+  width: {values: [[4, 8], [8, 12]]}
+  depth: {each_of: 2, values: [1, 2]}
+  kernel: {each_of: 2, values: [3, 5]}
+  kind: {each_of: 2, values: [dense, separable]}
+network:
+  - for: {w: width, d: depth, k: kernel, t: kind}
+    do:
+      - conv: {out: w, kernel: 3, stride: 2, pad: 1}
+      - batch_norm
+      - relu
+      - repeat: d
+        do:
+          - residual:
+              - switch: t
+                cases:
+                  dense:
+                    - conv: {out: w, kernel: k, pad: k // 2, bias: false}
+                  separable:
+                    - conv: {out: in, kernel: k, pad: k // 2, groups: in, bias: false}
+                    - conv: {out: w}
+              - batch_norm: {affine: "i == 0"}
+              - relu
+  - global_avg_pool
+  - flatten
+  - linear: {out: 10}
+END
+    cat >recipe.yaml <<END
+data:
+  train: $DATA/fashion_images.gz
+  train-labels: $DATA/fashion_labels.gz
+  validation: 0.5
+  scale: 1/255
+  mean: 0.286
+  std: 0.353
+epochs: 20
+batch: 32
+optimizer: {name: adamw, rate: 0.01}
+threads: 1
+END
+}
+
+@test "a supernet's networks have the parameters of the space's: six spaces that ship" {
+    local space shape
+    for space in fashion_mnist:1x28x28 nas_bench_macro:3x32x32 nas_bench_201:3x32x32 transnas_micro:3x64x64 \
+        ofa_mobilenet_v3_224:3x64x64 accel_nasbench:3x64x64; do
+        shape=${space#*:} space=${space%:*}
+        ends 0 export "$space" --supernet net.py
+        "$HWNAS" space sample "$space" --n 12 --seed 3 --json >codes.json
+        /usr/bin/python3 "$HWNAS_SRC/tests/peers/supernet.py" params net.py codes.json "$shape" || { echo "$space"; return 1; }
+    done
+}
+
+@test "networks with slices of trained weights are as good by this engine as by PyTorch" {
+    "$HWNAS" space sample tiny.yaml --n 10 --seed 1 --json | /usr/bin/python3 -c '
+import json, sys
+print("arch", *("\"" + a["arch"] + "\"" for a in json.load(sys.stdin)["archs"]), sep="\n")' >codes.csv
+    ends 0 predictor score supernet:recipe.yaml tiny.yaml codes.csv
+    cp out ours.csv
+    ends 0 export tiny.yaml --supernet net.py
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/supernet.py" score net.py recipe.tiny.supernet codes.csv 32 >theirs
+    /usr/bin/python3 - <<'END'
+import csv
+ours = [float(row["mean"]) for row in csv.DictReader(open("ours.csv"))]
+theirs = [float(line) for line in open("theirs")]
+# A sample that lies between two classes may fall on the other side: one of 96.
+assert len(ours) == len(theirs) == 10 and all(abs(a - b) < 1.1 for a, b in zip(ours, theirs)), (ours, theirs)
+assert sum(abs(a - b) < 0.01 for a, b in zip(ours, theirs)) >= 8, (ours, theirs)
+assert len(set(ours)) > 3 and max(ours) > 25, ours  # it has learned, and networks differ
+END
+    # It is trained once, and a search judges by it.
+    HWNAS_TORCH_PYTHON=/usr/bin/python3 ends 0 search --space tiny.yaml --accuracy supernet:recipe.yaml --device cpu \
+        --objectives accuracy,latency.p50 --trials 4 --study s.db --seconds 0.05
+    [ "$(grep -c '' recipe.tiny.supernet.csv)" = 21 ]
+    ! grep -q 'epoch 1 of' err
+}
+
+@test "a supernet that was killed goes on, and comes to the same weights" {
+    printf 'arch\n"width=4.8,depth=11,kernel=33,kind=dense.dense"\n' >one.csv
+    ends 0 predictor score supernet:recipe.yaml tiny.yaml one.csv
+    mkdir again
+    cp tiny.yaml recipe.yaml one.csv again
+    cd again
+    "$HWNAS" predictor score supernet:recipe.yaml tiny.yaml one.csv >out 2>err </dev/null &
+    local pid=$!
+    until [ -e recipe.tiny.supernet.pt ]; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
+    kill -9 $pid
+    wait $pid || true
+    [ ! -e recipe.tiny.supernet.npz ]
+    ends 0 predictor score supernet:recipe.yaml tiny.yaml one.csv
+    /usr/bin/python3 -c '
+import numpy as np
+a, b = np.load("recipe.tiny.supernet.npz"), np.load("../recipe.tiny.supernet.npz")
+assert sorted(a) == sorted(b) and all((a[name] == b[name]).all() for name in a)'
+    # Of another recipe: refused, unless its files are others.
+    sed -i 's/epochs: 20/epochs: 1/' recipe.yaml
+    refuses 2 'recipe.yaml: recipe.tiny.supernet.npz was trained otherwise: the recipe was another' predictor score supernet:recipe.yaml tiny.yaml one.csv
+    ends 0 predictor score 'supernet:recipe.yaml#weights=other' tiny.yaml one.csv
+    [ -s other.npz ]
+}
+
+# cannot PLACE PATTERN: the space in space.yaml cannot share weights, and its line says why.
+cannot() {
+    refuses 1 "space.yaml:$1: $2" export space.yaml --supernet net.py
+    [ ! -e net.py ]
+}
+
+@test "spaces that cannot be shared are refused at the line that is why" {
+    sed 's/out: w, kernel: 3,/out: w, kernel: "d + 2",/' tiny.yaml >space.yaml
+    cannot '12:*' "the weights of 'conv' cannot be shared: whether its kernel is odd"
+    sed 's/- relu$/- prelu/' tiny.yaml >space.yaml
+    cannot '14:*' "networks with 'prelu' cannot share weights yet"
+    sed 's/\[1, 28, 28\]/[1, 28, "14 * depth[0]"]/' tiny.yaml >space.yaml
+    cannot '3:*' "the input's shape is chosen, and samples have one"
+    sed 's/- global_avg_pool/- max_pool: {kernel: 1, stride: "depth[0]"}/' tiny.yaml >space.yaml
+    cannot '28:*' "the weights of 'flatten' cannot be shared: the size of the image"
+    printf 'constraints:\n  - width[0] + width[1] < 20\n' | cat tiny.yaml - >space.yaml
+    cannot '31:*' 'no network has all of the greatest values'
+    sed '/^choices:/,/^network:/{/^network:/!d}; s/for: {.*/for: {w: [4], d: [1], k: [3], t: [dense]}/' tiny.yaml >space.yaml
+    refuses 1 'space.yaml: the space has one network' export space.yaml --supernet net.py
+    refuses 2 '--supernet goes with a space' export tiny.yaml --supernet net.py --format onnx
+}
+
+@test "what is wrong with a supernet is told before it is trained" {
+    printf 'arch\n"width=4.8,depth=11,kernel=33,kind=dense.dense"\n' >one.csv
+    refuses 2 "a supernet has no option 'stat'" predictor score 'supernet:recipe.yaml#stat=3' tiny.yaml one.csv
+    refuses 2 "'count' of a supernet is how many samples" predictor score 'supernet:recipe.yaml#count=x' tiny.yaml one.csv
+    refuses 2 'there is no such recipe' predictor score supernet:none.yaml tiny.yaml one.csv
+    sed -i 's/epochs: 20/epochs: none/' recipe.yaml
+    refuses 2 'recipe.yaml:8:9: epochs must be a whole number' search --space tiny.yaml --accuracy supernet:recipe.yaml --device cpu --objectives accuracy --trials 2 --study s.db --dry-run
+    [ ! -e s.db ]
+    [ -z "$(find . -name '*.supernet*')" ]
+}
