@@ -5,10 +5,11 @@
  * COLUMN VALUE] [--noise PART] [--told]
  *
  * An objective is a column, to be minimised, or -COLUMN, to be maximised. The table has a column
- * `arch` or `ops` with the code. A seed ends before TRIALS when the space is exhausted or, with one
- * objective and no noise, when its optimum within the limit was found. With noise the strategy is
- * told objectives with a normal error of that part of their standard deviation. With --told a code
- * is followed by ":VALUE", the first objective as the strategy was told it. */
+ * `arch` or `ops` with the code; where it has a part of the space, that part is searched. A seed
+ * ends before TRIALS when the space is exhausted or, with one objective and no noise, when its
+ * optimum within the limit was found. With noise the strategy is told objectives with a normal
+ * error of that part of their standard deviation. With --told a code is followed by ":VALUE", the
+ * first objective as the strategy was told it. */
 #include <math.h>
 #include <search.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #include "base/csv.h"
 #include "graph/elaborate.h"
 #include "search/search.h"
+#include "space/among.h"
+#include "space/table.h"
 
 typedef struct goal {
     double sign, *values; /* by row */
@@ -26,6 +29,7 @@ typedef struct goal {
 
 typedef struct bench {
     hwnas_space *space;
+    const hwnas_space *walked; /* what the table has of it */
     hwnas_csv *csv;
     size_t code_column, n_goals;
     goal goals[HWNAS_MAX_OBJECTIVES];
@@ -116,9 +120,9 @@ static void add_noise(hwnas_score *score, const bench *b, hwnas_rng *rng)
 static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_trials)
 {
     hwnas_strategy_config config = {
-        .space = b->space, .n_objectives = (int)b->n_goals, .seed = seed, .max_trials = n_trials};
+        .space = b->walked, .n_objectives = (int)b->n_goals, .seed = seed, .max_trials = n_trials};
     hwnas_strategy *strategy;
-    hwnas_arch *arch = hwnas_arch_new(b->space);
+    hwnas_arch *arch = hwnas_arch_new(b->walked);
     double seconds = 0, optimum = INFINITY;
     bool is_found = false;
     hwnas_rng noise = hwnas_rng_new(seed, 0x6e6f697365); /* the stream "noise" */
@@ -161,6 +165,17 @@ static void run(const bench *b, const char *name, uint64_t seed, uint64_t n_tria
     hwnas_strategy_free(strategy);
 }
 
+static void find_part(bench *b, const char *path)
+{
+    hwnas_table *table;
+    char *named = hwnas_printf("%s?code=%s", path, b->csv->names[b->code_column]);
+    check(hwnas_table_load(&table, b->space, named));
+    check(
+        hwnas_space_among(&b->walked, b->space, (const hwnas_arch *const *)table->archs, table->n));
+    hwnas_table_free(table);
+    free(named);
+}
+
 int main(int argc, char **argv)
 {
     bench b = {0};
@@ -176,6 +191,7 @@ int main(int argc, char **argv)
     if (column < 0)
         check(hwnas_csv_require(&b.code_column, b.csv, "ops"));
     index_rows(&b);
+    find_part(&b, argv[2]);
     for (int i = 7; i < argc; i++) {
         if (!strcmp(argv[i], "--limit") && i + 2 < argc) {
             b.limit = read_goal(&b, argv[i + 1]);

@@ -1,6 +1,7 @@
 /* device.h: what runs graphs: for those who write one.
  *
- * A device is a table of functions. It knows graphs and buffers, nothing of spaces or searches. A
+ * A device is a table of functions. It knows graphs and buffers, and of spaces at most which of
+ * their architectures it remembers. A
  * device, and what was compiled for it, is used by one thread at a time (but for `prepare`).
  * Networks are measured in a child process: a program with devices of its own calls
  * hwnas_runner_main() first of all. */
@@ -9,12 +10,13 @@
 
 #include <hwnas.h>
 #include <hwnas/graph.h>
+#include <hwnas/space.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 11
+#define HWNAS_DEVICE_ABI 12
 /* Samples that start() takes before the first of them is waited for. */
 #define HWNAS_MOST_STARTED 16
 
@@ -141,10 +143,16 @@ struct hwnas_device_ops {
     double (*joules)(hwnas_exec *exec);
 
     /* (optional) A device that remembers instead of running: the recorded value of the architecture
-     * spelled `code`. `metric` is set to what the record is ("latency.p50" in seconds, "macs",
-     * ...). HWNAS_E_NOT_FOUND when there is no record. */
+     * spelled `code`, as hwnas_arch_code() does, of the space that `recall` was told of. `metric`
+     * is set to what the record is ("latency.p50" in seconds, "macs", ...). HWNAS_E_NOT_FOUND when
+     * there is no record. */
     hwnas_status (*lookup)(double *out, const char **metric, hwnas_device *device,
                            const char *code);
+    /* With `lookup`, and before it: which architectures of a space it remembers, each with a
+     * record; borrowed until the next recall or the end, as the space is. HWNAS_E_INPUT: none. A
+     * search stays among them. */
+    hwnas_status (*recall)(const hwnas_arch *const **out, size_t *n, hwnas_device *device,
+                           const hwnas_space *space);
     /* With `lookup`: the metric of its records. */
     const char *(*lookup_metric)(const hwnas_device *device);
 };

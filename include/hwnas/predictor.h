@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_PREDICTOR_ABI 1
+#define HWNAS_PREDICTOR_ABI 2
 
 /* What a predictor trains: a program of the user's, asked for each network or within a budget. */
 typedef struct hwnas_trainings {
@@ -49,6 +49,9 @@ typedef struct hwnas_predictor_ops {
     /* out[i] is of archs[i], n > 0; all or none. */
     hwnas_status (*score)(hwnas_estimate *out, hwnas_predictor *predictor,
                           const hwnas_arch *const *archs, size_t n);
+    /* (optional) The only architectures that it has a score of, n of them, borrowed from it: a
+     * search stays among them. */
+    const hwnas_arch *const *(*recall)(size_t *n, const hwnas_predictor *predictor);
     /* (optional; NULL: it trains nothing) All but `spent`. */
     void (*trainings)(hwnas_trainings *out, const hwnas_predictor *predictor);
     /* Frees what it made itself; target and unit are freed by the library. */

@@ -73,10 +73,12 @@ static hwnas_status open_device(carrier *c)
     }
     const hwnas_device_options options = {.threads = o->threads};
     TRY(hwnas_device_open(&c->memory, o->device, &options));
-    if (!strcmp(ops->lookup_metric(c->memory), "latency.p50"))
-        return HWNAS_OK;
-    return hwnas_fail(HWNAS_E_INPUT, NULL, "the device '%s' has no latencies, but %s", o->device,
-                      ops->lookup_metric(c->memory));
+    if (strcmp(ops->lookup_metric(c->memory), "latency.p50") != 0)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "the device '%s' has no latencies, but %s",
+                          o->device, ops->lookup_metric(c->memory));
+    const hwnas_arch *const *archs;
+    size_t n;
+    return ops->recall(&archs, &n, c->memory, c->space);
 }
 
 static hwnas_status look_up(carrier *c, size_t i)

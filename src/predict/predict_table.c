@@ -13,6 +13,8 @@ typedef struct table_predictor {
     hwnas_predictor base;
     hwnas_table *table;
     double *values; /* one a row; NaN where the cell is empty */
+    size_t n;
+    const hwnas_arch **archs; /* of the first row of each that has a value; borrowed */
 } table_predictor;
 
 static void free_table(hwnas_predictor *base)
@@ -20,7 +22,18 @@ static void free_table(hwnas_predictor *base)
     table_predictor *predictor = (table_predictor *)base;
     hwnas_table_free(predictor->table);
     free(predictor->values);
+    free(predictor->archs);
     free(predictor);
+}
+
+static void find_archs(table_predictor *predictor)
+{
+    const hwnas_table *table = predictor->table;
+    predictor->archs = hwnas_alloc((table->n_inside + 1) * sizeof *predictor->archs);
+    for (size_t row = 0; row < table->n; row++)
+        if (table->archs[row] && !isnan(predictor->values[row]) &&
+            hwnas_table_find(table, table->archs[row]) == (long)row)
+            predictor->archs[predictor->n++] = table->archs[row];
 }
 
 static hwnas_status open_table(hwnas_predictor **out, const char *rest, const hwnas_space *space)
@@ -50,6 +63,7 @@ static hwnas_status open_table(hwnas_predictor **out, const char *rest, const hw
         if (*hwnas_csv_cell(csv, row, column))
             TRY_OUT(hwnas_csv_number(&predictor->values[row], csv, row, column));
     }
+    find_archs(predictor);
     *out = &predictor->base;
     predictor = NULL;
 out:
@@ -87,10 +101,18 @@ static hwnas_status score_table(hwnas_estimate *out, hwnas_predictor *base,
     return HWNAS_OK;
 }
 
+static const hwnas_arch *const *recall_table(size_t *n, const hwnas_predictor *base)
+{
+    const table_predictor *predictor = (const table_predictor *)base;
+    *n = predictor->n;
+    return predictor->archs;
+}
+
 const hwnas_predictor_ops hwnas_predictor_table = {
     .abi = HWNAS_PREDICTOR_ABI,
     .name = "table",
     .open = open_table,
     .score = score_table,
+    .recall = recall_table,
     .free = free_table,
 };

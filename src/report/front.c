@@ -299,6 +299,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     if (hwnas_summary_winner(s) < 0)
         add_best(out, s, "closest", s->closest, hwnas_limit_words);
     hwnas_held_text(out, s->held, 12);
+    hwnas_among_text(out, s->n_among, 12);
     hwnas_str_addf(out, "trials      %zu finished, %zu feasible, %zu failed", s->n_finished,
                    s->n_feasible, s->n_failed);
     hwnas_failures_text(out, s);
@@ -463,6 +464,8 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     json_object_set_new(json, "failed_by", hwnas_failure_counts_json(s));
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
     json_object_set_new(json, "other_limits", hwnas_other_limits_json(s));
+    json_object_set_new(json, "among",
+                        s->n_among ? json_integer((json_int_t)s->n_among) : json_null());
     json_object_set_new(json, "held", s->held ? json_incref(s->held) : json_object());
     json_object_set_new(json, "verified", hwnas_verified_json(s));
     json_object_set_new(json, "slow_code", hwnas_slow_ones_json(s));

@@ -1,5 +1,7 @@
 #include "report/held_text.h"
 
+#include <inttypes.h>
+
 void hwnas_held_text(hwnas_str *out, const json_t *held, int indent)
 {
     const char *name, *title = "held";
@@ -17,4 +19,11 @@ void hwnas_held_text(hwnas_str *out, const json_t *held, int indent)
     }
     if (held)
         hwnas_str_addf(out, "%-*s--domain free searches all\n", indent, "");
+}
+
+void hwnas_among_text(hwnas_str *out, uint64_t n_among, int indent)
+{
+    if (n_among)
+        hwnas_str_addf(out, "%-*s%" PRIu64 " networks that the job's tables have values of\n",
+                       indent, "among", n_among);
 }

@@ -8,5 +8,7 @@
 
 /* A line for each choice that is held (study/held.h), from column `indent` on; NULL: none is. */
 void hwnas_held_text(hwnas_str *out, const json_t *held, int indent);
+/* A line where a search stays among the networks that its tables have; 0: it does not. */
+void hwnas_among_text(hwnas_str *out, uint64_t n_among, int indent);
 
 #endif

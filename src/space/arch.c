@@ -205,7 +205,10 @@ static hwnas_status broken_rule(const hwnas_arch *arch, const char *code)
                  gene->position + 1);
         return bad_code(space, code, what);
     }
-    return bad_code(space, code, "a constraint of the space does not hold");
+    return bad_code(space, code,
+                    space->among ? "it is none of those that are searched, or a constraint of the "
+                                   "space does not hold"
+                                 : "a constraint of the space does not hold");
 }
 
 hwnas_status hwnas_arch_parse(hwnas_arch **out, const hwnas_space *space, const char *code)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "space/among.h"
 #include "space/backtrack.h"
 #include "space/diagram.h"
 
@@ -71,7 +72,7 @@ hwnas_repair *hwnas_repair_new(const hwnas_arch *near)
     hwnas_repair *r = hwnas_alloc(sizeof *r);
     const hwnas_ruleset *rules = near->space->rules;
     r->near = hwnas_arch_copy(near);
-    r->diagram = rules ? rules->diagram : NULL;
+    r->diagram = rules && !near->space->among ? rules->diagram : NULL;
     if (!r->diagram || !hwnas_diagram_has_any(r->diagram))
         return r;
     const size_t n = r->diagram->levels[near->space->n_genes + 1];
@@ -140,6 +141,15 @@ static bool find_way(hwnas_arch *out, const hwnas_repair *r, size_t gene, size_t
     return true;
 }
 
+static bool find_among(hwnas_arch *out, const hwnas_repair *r, size_t gene, size_t value)
+{
+    const hwnas_among *among = out->space->among;
+    const size_t at = hwnas_among_nearest(among, r->near->genes, gene, (uint16_t)value, NULL, NULL);
+    if (at < among->n)
+        memcpy(out->genes, hwnas_among_at(among, at), among->n_genes * sizeof *out->genes);
+    return at < among->n;
+}
+
 bool hwnas_repair_find(hwnas_arch *out, const hwnas_repair *r, size_t gene, size_t value)
 {
     const hwnas_space *space = out->space;
@@ -150,6 +160,8 @@ bool hwnas_repair_find(hwnas_arch *out, const hwnas_repair *r, size_t gene, size
             out->genes[gene] = (uint16_t)value;
         return true;
     }
+    if (space->among)
+        return find_among(out, r, gene, value);
     if (!space->rules || space->rules->is_empty)
         return false;
     if (r->diagram && is_fixed)
@@ -167,7 +179,8 @@ bool hwnas_repair_find(hwnas_arch *out, const hwnas_repair *r, size_t gene, size
 bool hwnas_arch_is_stuck(const hwnas_arch *arch, size_t gene)
 {
     const size_t n = arch->space->genes[gene].n_values;
-    if (!arch->space->n_constraints || n < 2 || !hwnas_arch_is_active(arch, gene))
+    if ((!arch->space->n_constraints && !arch->space->among) || n < 2 ||
+        !hwnas_arch_is_active(arch, gene))
         return false;
     hwnas_arch *other = hwnas_arch_copy(arch);
     bool is_stuck = true;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "space/among.h"
 #include "space/arch.h"
 #include "space/backtrack.h"
 #include "space/diagram.h"
@@ -67,7 +68,7 @@ bool hwnas_arch_settle(hwnas_arch *arch)
         if (hwnas_expr_eval_truth(&is_valid, space->constraints[i], &frame, arena) != HWNAS_OK)
             is_valid = false;
     hwnas_arena_free(arena);
-    return is_valid;
+    return is_valid && (!space->among || hwnas_among_has(space->among, arch->genes));
 }
 
 bool hwnas_arch_is_active(const hwnas_arch *arch, size_t gene)
@@ -253,6 +254,10 @@ char *hwnas_space_count(const hwnas_space *space, bool *is_exact)
 {
     const hwnas_diagram *diagram = diagram_of(space);
     const bool is_refuted = space->rules && space->rules->is_empty;
+    if (is_exact && space->among)
+        *is_exact = true;
+    if (space->among)
+        return hwnas_printf("%zu", space->among->n);
     if (is_exact)
         *is_exact = !space->has_rules || diagram || is_refuted;
     if (diagram || is_refuted)
@@ -267,6 +272,8 @@ char *hwnas_space_count(const hwnas_space *space, bool *is_exact)
 
 uint64_t hwnas_space_count_up_to(const hwnas_space *space, uint64_t limit)
 {
+    if (space->among)
+        return space->among->n <= limit ? space->among->n : 0;
     if (space->has_rules) {
         const uint64_t n = diagram_of(space) ? diagram_of(space)->few : 0;
         return n <= limit ? n : 0;

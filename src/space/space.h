@@ -100,8 +100,9 @@ struct hwnas_space {
     hwnas_gene *genes;
     size_t n_constraints;
     hwnas_expr **constraints;    /* all must hold; they see the choices */
-    bool has_rules;              /* a condition or a constraint: not every encoding counts */
+    bool has_rules; /* a condition, a constraint or a list: not every encoding counts */
     struct hwnas_ruleset *rules; /* what is known of them; NULL without any, or with too many */
+    const struct hwnas_among *among; /* (optional) the only architectures that count (among.h) */
     size_t n_symbols;
     const char **symbols; /* the words among the values, sorted */
     size_t n_templates;

@@ -24,7 +24,7 @@ static hwnas_status parse_row(hwnas_arch **out, const hwnas_table_columns *colum
     if (status == HWNAS_OK)
         return status;
     hwnas_error error = *hwnas_last_error(); /* it knows what is wrong, not where */
-    hwnas_place place = {.file = csv->path, .line = csv->lines[row]};
+    const hwnas_place place = {.file = csv->path, .line = csv->lines[row]};
     return hwnas_hint(hwnas_fail(status, &place, "%s", error.message), "%s", error.hint);
 }
 
@@ -38,7 +38,37 @@ static size_t *find_slot(const indexed_table *indexed, const hwnas_arch *arch)
     return &indexed->slots[at];
 }
 
-hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space, const char *path)
+static hwnas_status none_inside(const hwnas_table *table, const hwnas_space *space)
+{
+    const hwnas_error error = *hwnas_last_error(); /* of the first row */
+    const hwnas_place place = {.file = table->csv->path, .line = table->csv->lines[0]};
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                 "none of the table's %zu rows is of the space '%s'; the first: %s",
+                                 table->csv->n_rows, space->name, error.message),
+                      "%s", error.hint);
+}
+
+static hwnas_status parse_rows(hwnas_table *table, const hwnas_table_columns *columns,
+                               const hwnas_space *space, bool is_part)
+{
+    table->archs = hwnas_alloc((table->csv->n_rows + 1) * sizeof *table->archs);
+    for (; table->n < table->csv->n_rows; table->n++) {
+        const hwnas_status status =
+            parse_row(&table->archs[table->n], columns, space, table->csv, table->n);
+        if (status != HWNAS_OK && !is_part)
+            return status;
+        table->n_inside += status == HWNAS_OK;
+    }
+    if (table->n_inside == table->n)
+        return HWNAS_OK;
+    if (!table->n_inside && parse_row(&table->archs[0], columns, space, table->csv, 0) != HWNAS_OK)
+        return none_inside(table, space);
+    hwnas_error_clear();
+    return HWNAS_OK;
+}
+
+static hwnas_status load(hwnas_table **out, const hwnas_space *space, const char *path,
+                         bool is_part)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_table_columns columns = {0};
@@ -48,9 +78,7 @@ hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space, const
     hwnas_table *table = &indexed->table;
     TRY_OUT(hwnas_csv_load(&table->csv, file));
     TRY_OUT(hwnas_table_columns_find(&columns, space, table->csv, names));
-    table->archs = hwnas_alloc(table->csv->n_rows * sizeof *table->archs);
-    for (; table->n < table->csv->n_rows; table->n++)
-        TRY_OUT(parse_row(&table->archs[table->n], &columns, space, table->csv, table->n));
+    TRY_OUT(parse_rows(table, &columns, space, is_part));
 
     size_t n_slots = 16;
     while (n_slots < 2 * table->n)
@@ -58,6 +86,8 @@ hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space, const
     indexed->mask = n_slots - 1;
     indexed->slots = hwnas_alloc(n_slots * sizeof *indexed->slots);
     for (size_t row = 0; row < table->n; row++) {
+        if (!table->archs[row])
+            continue;
         size_t *slot = find_slot(indexed, table->archs[row]);
         if (!*slot)
             *slot = row + 1;
@@ -69,6 +99,16 @@ out:
     hwnas_table_columns_done(&columns);
     free(file);
     return status;
+}
+
+hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space, const char *path)
+{
+    return load(out, space, path, false);
+}
+
+hwnas_status hwnas_table_load_part(hwnas_table **out, const hwnas_space *space, const char *path)
+{
+    return load(out, space, path, true);
 }
 
 void hwnas_table_free(hwnas_table *table)

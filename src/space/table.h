@@ -11,6 +11,7 @@
 typedef struct hwnas_table {
     hwnas_csv *csv;
     size_t n;           /* rows */
+    size_t n_inside;    /* of them, of the space: all, unless only a part was asked for */
     hwnas_arch **archs; /* one a row */
 } hwnas_table;
 
@@ -18,6 +19,10 @@ typedef struct hwnas_table {
  * is HWNAS_E_INPUT at its line. The space is borrowed. */
 HWNAS_CHECKED hwnas_status hwnas_table_load(hwnas_table **out, const hwnas_space *space,
                                             const char *path);
+/* The same where rows may lie outside the space: archs[row] is NULL for these. HWNAS_E_INPUT when
+ * all do, with what is wrong with the first. */
+HWNAS_CHECKED hwnas_status hwnas_table_load_part(hwnas_table **out, const hwnas_space *space,
+                                                 const char *path);
 void hwnas_table_free(hwnas_table *table);
 
 /* The row of an architecture (the first of several), or -1. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "space/among.h"
 #include "space/arch.h"
 #include "space/backtrack.h"
 #include "space/diagram.h"
@@ -15,6 +16,12 @@ enum {
 
 /* Below it random values are not tried: most would be in vain. */
 static const double LEAST_ACCEPTANCE = 0.125;
+
+static void take(hwnas_arch *arch, size_t at)
+{
+    memcpy(arch->genes, hwnas_among_at(arch->space->among, at),
+           arch->space->n_genes * sizeof *arch->genes);
+}
 
 /* ---- Sampling ---- */
 
@@ -56,6 +63,10 @@ bool hwnas_arch_sample(hwnas_arch *arch, hwnas_rng *rng)
         sample_plain(arch, rng);
         return true;
     }
+    if (space->among) {
+        take(arch, hwnas_rng_below(rng, (uint32_t)space->among->n));
+        return true;
+    }
     hwnas_arch *drawn = hwnas_arch_new(space);
     bool found = false;
     const int n = tries_of(space);
@@ -73,7 +84,7 @@ bool hwnas_arch_sample(hwnas_arch *arch, hwnas_rng *rng)
 bool hwnas_arch_sample_evenly(hwnas_arch *arch, hwnas_rng *rng)
 {
     const hwnas_diagram *diagram = diagram_of(arch->space);
-    if (!diagram || !hwnas_diagram_has_any(diagram))
+    if (!diagram || !hwnas_diagram_has_any(diagram) || arch->space->among)
         return hwnas_arch_sample(arch, rng);
     hwnas_diagram_draw(arch->genes, diagram, diagram->share, rng);
     return true;
@@ -155,6 +166,18 @@ void hwnas_arch_mutate(hwnas_arch *arch, double rate, hwnas_rng *rng)
 
 /* ---- Crossover ---- */
 
+/* The nearest to what is in `child`, beside the parents: in a list few architectures lie between
+ * two others. */
+static void cross_among(hwnas_arch *child, const hwnas_arch *a, const hwnas_arch *b)
+{
+    const hwnas_among *among = child->space->among;
+    const size_t at = hwnas_among_nearest(among, child->genes, SIZE_MAX, 0, a->genes, b->genes);
+    if (at < among->n)
+        take(child, at);
+    else
+        hwnas_arch_assign(child, a);
+}
+
 static void cross_by_rules(hwnas_arch *child, const hwnas_arch *a, const hwnas_arch *b,
                            hwnas_rng *rng)
 {
@@ -168,13 +191,17 @@ static void cross_by_rules(hwnas_arch *child, const hwnas_arch *a, const hwnas_a
 
 void hwnas_arch_cross(hwnas_arch *child, const hwnas_arch *a, const hwnas_arch *b, hwnas_rng *rng)
 {
-    for (int i = 0; i < TRIES; i++) {
+    const int tries = child->space->among ? 1 : TRIES;
+    for (int i = 0; i < tries; i++) {
         for (size_t g = 0; g < child->space->n_genes; g++)
             child->genes[g] = hwnas_rng_below(rng, 2) ? a->genes[g] : b->genes[g];
         if (hwnas_arch_settle(child))
             return;
     }
-    cross_by_rules(child, a, b, rng);
+    if (child->space->among)
+        cross_among(child, a, b);
+    else
+        cross_by_rules(child, a, b, rng);
 }
 
 /* ---- One after the other ---- */
@@ -192,8 +219,15 @@ static bool next(hwnas_arch *arch)
 bool hwnas_arch_next(hwnas_arch *arch)
 {
     const hwnas_diagram *diagram = diagram_of(arch->space);
+    const hwnas_among *among = arch->space->among;
     if (!arch->space->has_rules)
         return next(arch);
+    if (among) {
+        const size_t at = hwnas_among_after(among, arch->genes);
+        if (at < among->n)
+            take(arch, at);
+        return at < among->n;
+    }
     return diagram && hwnas_diagram_has_any(diagram) && hwnas_diagram_next(arch->genes, diagram);
 }
 
@@ -201,6 +235,10 @@ hwnas_arch *hwnas_arch_first(const hwnas_space *space)
 {
     const hwnas_ruleset *rules = space->rules;
     hwnas_arch *arch = hwnas_arch_new(space);
+    if (space->among) {
+        take(arch, 0);
+        return arch;
+    }
     if (hwnas_arch_settle(arch))
         return arch;
     if (rules && rules->diagram && hwnas_diagram_first(arch->genes, rules->diagram))

@@ -94,7 +94,7 @@ static void tell_of_exact(const hwnas_evaluator *e, const hwnas_site *s)
 }
 
 /* A device that remembers, or a runner, which is started to see whether the device works. */
-static hwnas_status open_site(hwnas_evaluator *e, int device)
+static hwnas_status open_site(hwnas_evaluator *e, int device, const hwnas_space *space)
 {
     hwnas_site *s = &e->sites[device];
     const hwnas_device_ops *ops;
@@ -114,7 +114,8 @@ static hwnas_status open_site(hwnas_evaluator *e, int device)
                           "published numbers are without phases");
     if (ops->lookup) {
         hwnas_device_options options = {.threads = threads};
-        return hwnas_device_open(&s->memory, s->row->spelling, &options);
+        TRY(hwnas_device_open(&s->memory, s->row->spelling, &options));
+        return ops->recall(&s->recalled, &s->n_recalled, s->memory, space);
     }
     if (!is_ours(e, device))
         return HWNAS_OK;
@@ -292,7 +293,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
         TRY_OUT(hwnas_predictor_check(e->predictor));
     for (; e->n < job->goals.devices.n; e->n++) {
         e->sites[e->n].row = &job->goals.devices.rows[e->n];
-        status = open_site(e, e->n);
+        status = open_site(e, e->n, space);
         if (status != HWNAS_OK) {
             hwnas_fail_at(status, &job->goals.devices.rows[e->n].place);
             goto out;

@@ -19,6 +19,8 @@ typedef struct hwnas_site {
     bool is_told;                 /* ... another program runs it, and tells what it measured */
     hwnas_device_info info;       /* of one that runs */
     char *thorough;               /* spelling of a quick one without that; NULL: it is none */
+    size_t n_recalled; /* of one that remembers: what it has of the space, borrowed from it */
+    const hwnas_arch *const *recalled;
     bool is_thorough;             /* and it runs like that just now */
     bool can_race;                /* and its runner lets networks take turns */
     /* Open while the device has its turn; longer where that takes nothing from the next. */

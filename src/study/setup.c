@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "derive/derive.h"
+#include "space/among.h"
 #include "study/evaluator.h"
 #include "study/held.h"
 
@@ -33,7 +34,8 @@ static void choose(hwnas_choice_of_strategy *out, const hwnas_job *job, const hw
     const char *name = job->strategy;
     if (!strcmp(name, "auto"))
         name = hwnas_strategy_choose(&why, &config);
-    *out = (hwnas_choice_of_strategy){.max_trials = config.max_trials};
+    *out = (hwnas_choice_of_strategy){.max_trials = config.max_trials,
+                                      .n_among = walked->among ? walked->among->n : 0};
     snprintf(out->name, sizeof out->name, "%s", name);
     snprintf(out->why, sizeof out->why, "%s", why ? why : "");
     free(why);
@@ -56,6 +58,34 @@ static int count_rungs(const hwnas_job *job, const hwnas_predictor *predictor)
     return n_trainings > 1 ? n_trainings : measures ? 2 : 1;
 }
 
+/* Networks that a table does not have are not proposed. */
+static hwnas_status narrow(const hwnas_space **walked, const hwnas_arch *const *archs, size_t n,
+                           const char *table)
+{
+    const hwnas_status status = hwnas_space_among(walked, *walked, archs, n);
+    return status == HWNAS_OK
+               ? status
+               : hwnas_hint(hwnas_fail(status, NULL,
+                                       "none of the %zu networks of %s is left to search", n,
+                                       table),
+                            "the job's tables must have networks in common, with values that its "
+                            "predictor has seen");
+}
+
+static hwnas_status stay_among(const hwnas_space **walked, const hwnas_evaluator *e)
+{
+    const hwnas_predictor *predictor = e->predictor;
+    for (int i = 0; i < e->n; i++)
+        if (e->sites[i].memory)
+            TRY(narrow(walked, e->sites[i].recalled, e->sites[i].n_recalled,
+                       e->sites[i].row->spelling));
+    if (!predictor || !predictor->ops->recall)
+        return HWNAS_OK;
+    size_t n;
+    const hwnas_arch *const *archs = predictor->ops->recall(&n, predictor);
+    return narrow(walked, archs, n, e->job->predictor);
+}
+
 hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
                               const hwnas_choice_of_strategy *choice, hwnas_tasks tasks,
                               const volatile sig_atomic_t *stop, const hwnas_training_watch *watch)
@@ -67,6 +97,9 @@ hwnas_status hwnas_setup_open(hwnas_setup *out, const hwnas_job *job,
     out->walked = out->wide;
     TRY(hwnas_evaluator_open(&out->evaluator, job, out->space, tasks, stop, watch));
     TRY(hwnas_held_find(&out->held, &out->walked, out->evaluator->predictor, job));
+    /* A study that was begun before there were such searches goes on without. */
+    if (!choice || choice->n_among)
+        TRY(stay_among(&out->walked, out->evaluator));
     if (choice)
         out->choice = *choice;
     else

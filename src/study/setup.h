@@ -11,6 +11,7 @@ typedef struct hwnas_choice_of_strategy {
     char name[32];       /* never "auto" */
     char why[160];       /* when the job says "auto"; else "" */
     uint64_t max_trials; /* 0: not known */
+    uint64_t n_among;    /* networks that tables have, which it stays among; 0: the whole space */
 } hwnas_choice_of_strategy;
 
 typedef struct hwnas_setup {

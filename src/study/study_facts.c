@@ -317,6 +317,7 @@ hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there, h
         snprintf(out->name, sizeof out->name, "%s", name);
         snprintf(out->why, sizeof out->why, "%s", why ? why : "");
         out->max_trials = (uint64_t)json_integer_value(json_object_get(fact, "max_trials"));
+        out->n_among = (uint64_t)json_integer_value(json_object_get(fact, "among"));
     }
     json_decref(fact);
     return HWNAS_OK;
@@ -324,8 +325,9 @@ hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there, h
 
 hwnas_status hwnas_facts_write_choice(hwnas_store *store, const hwnas_choice_of_strategy *choice)
 {
-    json_t *fact = json_pack("{s:s, s:s, s:I}", "name", choice->name, "why", choice->why,
-                             "max_trials", (json_int_t)choice->max_trials);
+    json_t *fact =
+        json_pack("{s:s, s:s, s:I, s:I}", "name", choice->name, "why", choice->why, "max_trials",
+                  (json_int_t)choice->max_trials, "among", (json_int_t)choice->n_among);
     hwnas_status status = hwnas_facts_set_json(store, "strategy", fact);
     json_decref(fact);
     return status;

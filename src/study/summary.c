@@ -124,6 +124,8 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
     const hwnas_place place = {.file = s->study};
     hwnas_status status = HWNAS_OK;
     json_t *wall = NULL, *warm = NULL;
+    hwnas_choice_of_strategy choice = {0};
+    bool has_choice;
     TRY_OUT(hwnas_facts_json(&s->identity, store, "job"));
     if (s->identity && !json_string_value(json_object_get(s->identity, "space"))) {
         status = hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
@@ -141,6 +143,8 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
     TRY_OUT(hwnas_facts_json(&warm, store, "warm_start"));
     TRY_OUT(hwnas_store_get(&s->ended, store, "ended"));
     TRY_OUT(hwnas_held_load(&s->held, store));
+    TRY_OUT(hwnas_facts_choice(&choice, &has_choice, store));
+    s->n_among = choice.n_among;
     TRY_OUT(hwnas_thorough_load(&s->thorough, store));
     TRY_OUT(hwnas_confirmed_load(&s->confirmed, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));

@@ -24,6 +24,7 @@ typedef struct hwnas_summary {
     json_t *conditions; /* of the machine, when the last session began; NULL: nothing ran */
     json_t *thorough;   /* the front of a quick device; NULL: nothing; study/thorough.h */
     json_t *confirmed;  /* the front's end, measured again; NULL: it was not; study/confirm.h */
+    uint64_t n_among;   /* networks that its tables have, which it stayed among; 0: the space */
     json_t *held;       /* choices that were not searched in full (held.h); NULL: none */
     json_t *verified;   /* results against a reference; study/verified.h */
     char *study;        /* file */

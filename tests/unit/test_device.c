@@ -18,6 +18,7 @@
 #include "device/devices.h"
 #include "device/onednn/onednn.h"
 #include "device/place.h"
+#include "space/arch.h"
 #include "tests/unit/device_fixture.h"
 
 static void placed_blocks_never_overlap(void **state)
@@ -149,54 +150,81 @@ static void devices_are_opened_by_name(void **state)
     }
 }
 
-static double recall(const char *spelling, const char *code, const char *wanted_metric)
+static hwnas_space *load(const char *name)
+{
+    hwnas_space *space = NULL;
+    ok(hwnas_space_load(&space, name));
+    return space;
+}
+
+static double recall(const char *spelling, const char *space_name, const char *code,
+                     const char *wanted_metric)
 {
     hwnas_device *device = open_device(spelling, 1);
+    hwnas_space *space = load(space_name);
+    const hwnas_arch *const *archs;
+    hwnas_arch *arch;
     const char *metric = NULL;
+    size_t n;
     double value = NAN;
     assert_null(device->ops->compile);
-    for (int i = 0; i < 2; i++) /* the second time through the index */
-        ok(device->ops->lookup(&value, &metric, device, code));
+    ok(device->ops->recall(&archs, &n, device, space));
+    for (size_t i = 0; i < n; i++) { /* each that it remembers has a value */
+        char *its = hwnas_arch_code(archs[i]);
+        ok(device->ops->lookup(&value, &metric, device, its));
+        free(its);
+    }
+    ok(hwnas_arch_parse(&arch, space, code));
+    char *whole = hwnas_arch_code(arch);
+    ok(device->ops->lookup(&value, &metric, device, whole));
+    free(whole);
+    hwnas_arch_free(arch);
+    hwnas_space_free(space);
     assert_string_equal(metric, wanted_metric);
     hwnas_device_close(device);
     return value;
 }
 
 #define ACCEL "replay:" HWNAS_TEST_DATA "/accel_nasbench.csv"
+#define GPT "replay:" HWNAS_TEST_DATA "/gpt_s.csv"
 #define MACRO "replay:" HWNAS_TEST_DATA "/nas_bench_macro.csv"
 
 static void replay_lookup_metric(void **state)
 {
     (void)state;
-    static const char first[] = "e=6466611,k=3535533,l=1233222,se=0000000";
-    assert_true(fabs(recall(ACCEL "#zcu102_latency_ms", first, "latency.p50") - 5.02342e-3) <
+    static const char first[] = "e=6466611,k=3535533,l=1233222,se=0000000",
+                      accel[] = "accel_nasbench", macro[] = "nas_bench_macro";
+    assert_true(fabs(recall(ACCEL "#zcu102_latency_ms", accel, first, "latency.p50") - 5.02342e-3) <
                 1e-12);
-    assert_true(fabs(recall(ACCEL "#vck190_latency_ms", "se=0000000,l=2213233,k=5355355,e=1611141",
-                            "latency.p50") -
+    assert_true(fabs(recall(ACCEL "#vck190_latency_ms", accel,
+                            "se=0000000,l=2213233,k=5355355,e=1611141", "latency.p50") -
                      2.28215e-3) < 1e-12);
-    assert_true(recall(ACCEL "#macs_count_conv_fc", first, "macs") == 375723888);
-    assert_true(recall(MACRO "#macs_count", "00000001", "macs") == 14115328);
-    assert_true(recall(MACRO "#params_count", "op=00000000", "params") == 387882);
-    assert_true(recall(MACRO "#params_count", "arch=00000000", "params") == 387882);
+    assert_true(recall(ACCEL "#macs_count_conv_fc", accel, first, "macs") == 375723888);
+    assert_true(recall(MACRO "#macs_count", macro, "00000001", "macs") == 14115328);
+    assert_true(recall(MACRO "#params_count", macro, "op=00000000", "params") == 387882);
+    assert_true(recall(MACRO "?code=arch#params_count", macro, "00000000", "params") == 387882);
+    assert_true(fabs(recall(GPT "#a100_ms", "gpt_s",
+                            "embed=192,layers=10,heads=4.4.4.4.4.4.4.12.12.8,ratio=2344233432,"
+                            "bias=1",
+                            "latency.p50") -
+                     10.52e-3) < 1e-12);
 
-    static const struct {
-        const char *code;
-        hwnas_status status;
-    } wrong[] = {
-        {"33333333", HWNAS_E_NOT_FOUND},
-        {"", HWNAS_E_NOT_FOUND},
-        {"00000000,11111111", HWNAS_E_INPUT},
-        {"op=0,arch=0", HWNAS_E_INPUT}, /* no column 'op', and two choices */
-    };
     hwnas_device *device = open_device(MACRO "#macs_count", 1);
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        const char *metric = NULL;
-        double value = 0;
-        assert_int_equal(device->ops->lookup(&value, &metric, device, wrong[i].code),
-                         wrong[i].status);
-        assert_null(metric);
-    }
+    hwnas_space *space = load(macro), *other = load(accel);
+    const hwnas_arch *const *archs;
+    const char *metric = NULL;
+    size_t n;
+    double value = 0;
+    ok(device->ops->recall(&archs, &n, device, space));
+    assert_int_equal(n, 6561);
+    assert_int_equal(device->ops->lookup(&value, &metric, device, "33333333"), HWNAS_E_NOT_FOUND);
+    assert_null(metric);
+    assert_int_equal(device->ops->recall(&archs, &n, device, other), HWNAS_E_INPUT);
+    assert_non_null(strstr(hwnas_last_error()->message, "none of the table's 6561 rows is of the "
+                                                        "space 'accel_nasbench'"));
     hwnas_device_close(device);
+    hwnas_space_free(space);
+    hwnas_space_free(other);
 
     device = NULL;
     const hwnas_device_options options = {.threads = 1};

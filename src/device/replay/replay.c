@@ -1,22 +1,17 @@
 /* replay.c: published measurements of real devices, read from a table: `replay:FILE#COLUMN`.
  *
- * A row is found by an architecture's code. The choices that the code names are columns of the
- * table; a code without a name, or with a single one, is also looked for in the columns `arch` and
- * `code`. What the values are, and in which unit, is told by the end of the column's name. */
+ * Its rows are read as those of all tables (space/table.h); rows of other spaces are passed over.
+ * What the values are, and in which unit, is told by the end of the column's name. */
 #include "device/devices.h"
 
 #include <fnmatch.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
-#include "base/csv.h"
 #include "base/str.h"
-
-enum { MAX_KEYS = 32 };
+#include "space/table.h"
+#include "space/table_columns.h"
 
 /* First match wins. */
 static const struct meaning {
@@ -32,31 +27,43 @@ static const struct meaning {
     {"*params_m", "params", 1e6},
 };
 
+/* An architecture that has a value. */
+typedef struct record {
+    char *code;
+    size_t row;
+} record;
+
 typedef struct replay_device {
     hwnas_device base;
-    hwnas_csv *csv;
-    size_t column; /* of the values */
+    char *path; /* with the columns' names, as a table is named */
+    char *column;
     const struct meaning *meaning;
-    /* The index: open addressing over rows + 1, 0 is empty; made for the key columns of the first
-     * code, and again when a code names others. */
-    size_t n_keys, n_slots;
-    size_t keys[MAX_KEYS];
-    size_t *slots;
+    hwnas_table *table; /* of the space; NULL before it is known */
+    size_t index;       /* of the column */
+    size_t n;
+    const hwnas_arch **archs; /* those with a value, the first row of each; borrowed */
+    record *records;          /* of these, by code */
 } replay_device;
 
-/* An architecture's code taken apart; texts are borrowed from `copy`. */
-typedef struct parsed_code {
-    char *copy;
-    size_t n;
-    size_t columns[MAX_KEYS];
-    const char *values[MAX_KEYS];
-} parsed_code;
+static void forget(replay_device *device)
+{
+    for (size_t i = 0; i < device->n; i++)
+        free(device->records[i].code);
+    free(device->records);
+    free(device->archs);
+    hwnas_table_free(device->table);
+    device->records = NULL;
+    device->archs = NULL;
+    device->table = NULL;
+    device->n = 0;
+}
 
 static void replay_close(hwnas_device *base)
 {
     replay_device *device = (replay_device *)base;
-    hwnas_csv_free(device->csv);
-    free(device->slots);
+    forget(device);
+    free(device->path);
+    free(device->column);
     free(device);
 }
 
@@ -84,148 +91,113 @@ static hwnas_status unclear(const hwnas_csv *csv, const char *column)
     return status;
 }
 
+/* That the column is there, of numbers, and means something. */
+static hwnas_status check_column(replay_device *device)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_csv *csv = NULL;
+    const char *names;
+    char *file = hwnas_table_file(&names, device->path);
+    double value;
+    TRY_OUT(hwnas_csv_load(&csv, file));
+    TRY_OUT(hwnas_csv_require(&device->index, csv, device->column));
+    device->meaning = meaning_of(device->column);
+    if (!device->meaning) {
+        status = unclear(csv, device->column);
+        goto out;
+    }
+    for (size_t row = 0; row < csv->n_rows; row++)
+        if (*hwnas_csv_cell(csv, row, device->index))
+            TRY_OUT(hwnas_csv_number(&value, csv, row, device->index));
+out:
+    hwnas_csv_free(csv);
+    free(file);
+    return status;
+}
+
 static hwnas_status replay_open(hwnas_device **out, const char *argument,
                                 const hwnas_device_options *options)
 {
     (void)options;
-    hwnas_status status = HWNAS_OK;
     const char *column = strrchr(argument, '#');
     if (!column || column == argument || !column[1])
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, NULL, "device 'replay' needs a table and a column"),
             "write replay:FILE.csv#COLUMN");
-    double value;
     replay_device *device = hwnas_alloc(sizeof *device);
-    char *path = hwnas_printf("%.*s", (int)(column++ - argument), argument);
-    TRY_OUT(hwnas_csv_load(&device->csv, path));
-    TRY_OUT(hwnas_csv_require(&device->column, device->csv, column));
-    device->meaning = meaning_of(column);
-    if (!device->meaning) {
-        status = unclear(device->csv, column);
-        goto out;
-    }
-    for (size_t row = 0; row < device->csv->n_rows; row++)
-        if (*hwnas_csv_cell(device->csv, row, device->column))
-            TRY_OUT(hwnas_csv_number(&value, device->csv, row, device->column));
-    *out = &device->base;
-    device = NULL;
-out:
-    if (device)
+    device->path = hwnas_printf("%.*s", (int)(column - argument), argument);
+    device->column = hwnas_strdup(column + 1);
+    const hwnas_status status = check_column(device);
+    if (status == HWNAS_OK)
+        *out = &device->base;
+    else
         replay_close(&device->base);
-    free(path);
     return status;
 }
 
 static void replay_describe(const hwnas_device *base, hwnas_device_info *out)
 {
     const replay_device *device = (const replay_device *)base;
+    const char *names;
+    char *file = hwnas_table_file(&names, device->path);
     *out = (hwnas_device_info){.library = "published table", .isa = "none", .threads = 0};
-    snprintf(out->name, sizeof out->name, "%s#%s", device->csv->path,
-             device->csv->names[device->column]);
+    snprintf(out->name, sizeof out->name, "%s#%s", file, device->column);
+    free(file);
 }
 
-/* The column of a choice. Tables of a space with one choice call it by other names. */
-static hwnas_status column_of(size_t *out, const hwnas_csv *csv, const char *choice, bool is_single)
+static int by_code(const void *a, const void *b)
 {
-    const char *names[] = {choice, is_single ? "arch" : NULL, is_single ? "code" : NULL};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const long column = names[i] ? hwnas_csv_column(csv, names[i]) : -1;
-        if (column >= 0) {
-            *out = (size_t)column;
-            return HWNAS_OK;
-        }
-    }
-    return choice ? hwnas_csv_require(out, csv, choice)
-                  : hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no column 'arch' or 'code'", csv->path);
-}
-
-static hwnas_status parse_code(parsed_code *out, const hwnas_csv *csv, const char *code)
-{
-    out->copy = hwnas_strdup(code);
-    const bool is_single = !strchr(code, ',');
-    char *rest = out->copy;
-    for (char *part; (part = strsep(&rest, ","));) {
-        char *value = strchr(part, '=');
-        if (out->n == MAX_KEYS || (!value && !is_single))
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' is not an architecture", code),
-                              "write NAME=VALUES for each choice, joined by commas");
-        if (value)
-            *value++ = '\0';
-        TRY(column_of(&out->columns[out->n], csv, value ? part : NULL, is_single));
-        out->values[out->n++] = value ? value : part;
-    }
-    return HWNAS_OK;
-}
-
-static XXH64_hash_t hash_next(XXH64_hash_t hash, const char *text)
-{
-    return XXH3_64bits_withSeed(text, strlen(text), hash);
-}
-
-static bool row_matches(const replay_device *device, size_t row, const char *const *values)
-{
-    for (size_t i = 0; i < device->n_keys; i++)
-        if (strcmp(hwnas_csv_cell(device->csv, row, device->keys[i]), values[i]))
-            return false;
-    return true;
-}
-
-/* The slot of the row with these values, or the empty one where it would be. */
-static size_t *find_slot(const replay_device *device, const char *const *values)
-{
-    XXH64_hash_t hash = 0;
-    for (size_t i = 0; i < device->n_keys; i++)
-        hash = hash_next(hash, values[i]);
-    for (size_t at = hash & (device->n_slots - 1);; at = (at + 1) & (device->n_slots - 1)) {
-        size_t *slot = &device->slots[at];
-        if (!*slot || row_matches(device, *slot - 1, values))
-            return slot;
-    }
+    return strcmp(((const record *)a)->code, ((const record *)b)->code);
 }
 
 /* Where a table measured one architecture more than once, the first row counts. */
-static void index_by(replay_device *device, const parsed_code *code)
+static void find_records(replay_device *device)
 {
-    const hwnas_csv *csv = device->csv;
-    free(device->slots);
-    device->n_keys = code->n;
-    memcpy(device->keys, code->columns, sizeof device->keys);
-    for (device->n_slots = 16; device->n_slots < 2 * csv->n_rows;)
-        device->n_slots *= 2;
-    device->slots = hwnas_alloc(device->n_slots * sizeof *device->slots);
-    for (size_t row = 0; row < csv->n_rows; row++) {
-        const char *values[MAX_KEYS];
-        for (size_t i = 0; i < device->n_keys; i++)
-            values[i] = hwnas_csv_cell(csv, row, device->keys[i]);
-        size_t *slot = find_slot(device, values);
-        if (!*slot)
-            *slot = row + 1;
+    const hwnas_table *table = device->table;
+    device->archs = hwnas_alloc((table->n_inside + 1) * sizeof *device->archs);
+    device->records = hwnas_alloc((table->n_inside + 1) * sizeof *device->records);
+    for (size_t row = 0; row < table->n; row++) {
+        if (!table->archs[row] || hwnas_table_find(table, table->archs[row]) != (long)row ||
+            !*hwnas_csv_cell(table->csv, row, device->index))
+            continue;
+        device->archs[device->n] = table->archs[row];
+        device->records[device->n++] = (record){hwnas_arch_code(table->archs[row]), row};
     }
+    qsort(device->records, device->n, sizeof *device->records, by_code);
+}
+
+static hwnas_status replay_recall(const hwnas_arch *const **out, size_t *n, hwnas_device *base,
+                                  const hwnas_space *space)
+{
+    replay_device *device = (replay_device *)base;
+    forget(device);
+    TRY(hwnas_table_load_part(&device->table, space, device->path));
+    find_records(device);
+    *out = device->archs;
+    *n = device->n;
+    return device->n ? HWNAS_OK
+                     : hwnas_fail(HWNAS_E_INPUT, NULL,
+                                  "column '%s' of %s is empty for all networks of "
+                                  "the space '%s'",
+                                  device->column, device->table->csv->path, space->name);
 }
 
 static hwnas_status replay_lookup(double *out, const char **metric, hwnas_device *base,
                                   const char *code)
 {
-    hwnas_status status = HWNAS_OK;
-    replay_device *device = (replay_device *)base;
-    parsed_code parsed = {0};
-    double value = 0;
-    TRY_OUT(parse_code(&parsed, device->csv, code));
-    if (parsed.n != device->n_keys ||
-        memcmp(parsed.columns, device->keys, parsed.n * sizeof *parsed.columns))
-        index_by(device, &parsed);
-    const size_t row = *find_slot(device, parsed.values);
-    if (!row || !*hwnas_csv_cell(device->csv, row - 1, device->column)) {
-        status = hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "%s has no %s for '%s'", device->csv->path,
-                            device->csv->names[device->column], code);
-        goto out;
-    }
-    TRY_OUT(hwnas_csv_number(&value, device->csv, row - 1, device->column));
+    const replay_device *device = (const replay_device *)base;
+    const record wanted = {.code = (char *)code};
+    const record *found =
+        device->n ? bsearch(&wanted, device->records, device->n, sizeof *device->records, by_code)
+                  : NULL;
+    double value;
+    if (!found)
+        return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "%s has no %s for '%s'", device->path,
+                          device->column, code);
+    TRY(hwnas_csv_number(&value, device->table->csv, found->row, device->index));
     *out = value * device->meaning->factor;
     *metric = device->meaning->metric;
-out:
-    free(parsed.copy);
-    return status;
+    return HWNAS_OK;
 }
 
 static const char *replay_lookup_metric(const hwnas_device *base)
@@ -241,5 +213,6 @@ const hwnas_device_ops hwnas_replay_device = {
     .describe = replay_describe,
     .close = replay_close,
     .lookup = replay_lookup,
+    .recall = replay_recall,
     .lookup_metric = replay_lookup_metric,
 };
