@@ -3,13 +3,18 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
+
+#include "base/clock.h"
+
+#define LOOK_SECONDS 0.01 /* asking whether a core is in use takes some microseconds */
 
 enum { MOST_THREADS = 64 };
 
 static int (*room_of)(int *cores, int most);
+static _Thread_local bool is_helper;
+static _Thread_local double looked_when; /* by a helper */
 
-void hwnas_helpers_in(int (*room)(int *cores, int most))
+void hwnas_helpers_set_room(int (*room)(int *cores, int most))
 {
     room_of = room;
 }
@@ -30,9 +35,19 @@ static void find_room(cpu_set_t *room)
     for (int i = 0; i < n; i++)
         if (cores[i] >= 0 && cores[i] < CPU_SETSIZE)
             CPU_SET((size_t)cores[i], room);
-    for (int i = 0; is_known && CPU_COUNT(&own) == 1 && i < CPU_SETSIZE; i++)
+    for (int i = 0; !is_helper && is_known && CPU_COUNT(&own) == 1 && i < CPU_SETSIZE; i++)
         if (CPU_ISSET((size_t)i, &own))
             CPU_CLR((size_t)i, room);
+}
+
+bool hwnas_helper_goes_on(void)
+{
+    cpu_set_t room;
+    if (!is_helper || !room_of || hwnas_now() - looked_when < LOOK_SECONDS)
+        return true;
+    looked_when = hwnas_now();
+    find_room(&room);
+    return CPU_COUNT(&room) && !sched_setaffinity(0, sizeof room, &room);
 }
 
 typedef struct job {
@@ -43,11 +58,13 @@ typedef struct job {
 static void *help(void *argument)
 {
     const job *j = argument;
+    is_helper = true;
+    looked_when = hwnas_now();
     j->work(j->context);
     return NULL;
 }
 
-void hwnas_help(int most, void (*work)(void *context), void *context)
+void hwnas_helpers_run(int most, void (*work)(void *context), void *context)
 {
     cpu_set_t room;
     pthread_attr_t attr;

@@ -401,7 +401,7 @@ static hwnas_status serve_open(session *s, const json_t *request)
     hwnas_place_bind(cores, read_cores(cores, json_object_get(request, "cores")));
     hwnas_place_allow(cores, read_cores(cores, json_object_get(request, "allowed")),
                       options.threads);
-    hwnas_helpers_in(hwnas_place_free);
+    hwnas_helpers_set_room(hwnas_place_free);
     hwnas_inbox_rest(s->inbox);
     hwnas_device_close(s->device);
     s->device = NULL;

@@ -248,6 +248,8 @@ static fake_descriptor *graph_of(const fake_descriptor *d)
 /* FAKE_CUDNN_COMPILES: engines say that they compile their kernels, and so many were compiled; for
  * the tests. */
 EXPORT int fake_cudnn_compiled;
+/* Plans that were made at one time, at most. */
+EXPORT int fake_cudnn_most_at_once;
 
 static bool compiles(void)
 {
@@ -282,7 +284,7 @@ static bool compile_plan(const fake_descriptor *plan)
         (!is_dynamic(graph) ||
          !same_operations(graph, fake_child(cache, CUDNN_ATTR_KERNEL_CACHE_OPERATION_GRAPH))))
         return false;
-    fake_cudnn_compiled += !cache || !cache->has_kernel;
+    __atomic_fetch_add(&fake_cudnn_compiled, !cache || !cache->has_kernel, __ATOMIC_RELAXED);
     if (cache)
         cache->has_kernel = true;
     return true;
@@ -295,8 +297,14 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
         return CUDNN_STATUS_BAD_PARAM;
     /* FAKE_CUDNN_SECONDS: so long it takes to make a plan. */
     const char *seconds = getenv("FAKE_CUDNN_SECONDS");
-    if (seconds && d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+    if (seconds && d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
+        static int at_once;
+        const int n = __atomic_add_fetch(&at_once, 1, __ATOMIC_RELAXED);
+        if (n > __atomic_load_n(&fake_cudnn_most_at_once, __ATOMIC_RELAXED))
+            __atomic_store_n(&fake_cudnn_most_at_once, n, __ATOMIC_RELAXED);
         nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * fmin(atof(seconds), 0.99))}, NULL);
+        __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
+    }
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
         const bool is_ahead = handle_thread && gettid() != handle_thread;
         if ((has_fault("five") && has_columns(d, 5)) || (has_fault("ahead") && is_ahead))

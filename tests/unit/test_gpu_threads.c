@@ -92,9 +92,14 @@ static void plans_are_refused_beside(void **state)
     unsetenv("FAKE_CUDNN_FAULT");
 }
 
+static int *counted(const char *name)
+{
+    return dlsym(dlopen("libcudnn.so.9", RTLD_NOW), name);
+}
+
 static int n_compiled(void)
 {
-    return *(int *)dlsym(dlopen("libcudnn.so.9", RTLD_NOW), "fake_cudnn_compiled");
+    return *counted("fake_cudnn_compiled");
 }
 
 /* What was prepared is not made again, and what was left is made in its turn. */
@@ -197,17 +202,21 @@ static void plans_of_a_network_are_made_at_once(void **state)
     (void)state;
     int n_made[2];
     for (int i = 0; i < 2; i++) {
-        hwnas_helpers_in(i ? all_cores : none);
+        hwnas_helpers_set_room(i ? all_cores : none);
         hwnas_graph *graph = image_net(2);
         const hwnas_exec_options options = {.precision = HWNAS_F32};
         hwnas_device *device = open_gpu_as("0");
         hwnas_exec *exec = NULL;
         buffers b = new_buffers(graph, 0), wanted = new_buffers(graph, 0);
         const int before = n_compiled();
+        *counted("fake_cudnn_most_at_once") = 0;
         setenv("FAKE_CUDNN_COMPILES", "1", 1);
+        setenv("FAKE_CUDNN_SECONDS", "0.3", 1);
         run_ref(graph, &wanted);
         ok(hwnas_device_compile(&exec, device, graph, &options));
+        unsetenv("FAKE_CUDNN_SECONDS");
         n_made[i] = n_compiled() - before;
+        assert_int_equal(*counted("fake_cudnn_most_at_once") > 1, i && hwnas_device_cores() > 1);
         ok(exec->ops->run(exec, (const float *const *)b.inputs, b.outputs));
         compare(graph->name, graph, b.outputs, wanted.outputs, 1e-5);
         unsetenv("FAKE_CUDNN_COMPILES");
@@ -218,7 +227,7 @@ static void plans_of_a_network_are_made_at_once(void **state)
         hwnas_graph_free(graph);
         nothing_is_left();
     }
-    hwnas_helpers_in(NULL);
+    hwnas_helpers_set_room(NULL);
     assert_true(n_made[0] > 2);
     assert_int_equal(n_made[1], n_made[0]);
 }

@@ -37,7 +37,7 @@ static seen help(int most, int expected)
 {
     seen s = {0};
     pthread_barrier_init(&s.meet, NULL, (unsigned)expected);
-    hwnas_help(most, look, &s);
+    hwnas_helpers_run(most, look, &s);
     pthread_barrier_destroy(&s.meet);
     assert_int_equal(s.n, expected);
     return s;
@@ -51,6 +51,13 @@ static int first_core(void)
     while (!CPU_ISSET((size_t)core, &own))
         core++;
     return core;
+}
+
+static int n_cores(void)
+{
+    cpu_set_t own;
+    assert_int_equal(sched_getaffinity(0, sizeof own, &own), 0);
+    return CPU_COUNT(&own);
 }
 
 static int room[MOST], n_room;
@@ -68,7 +75,8 @@ static void by_itself(void **state)
     (void)state;
     const int core = first_core();
     help(1, 1);
-    hwnas_helpers_in(find_room);
+    help(MOST, n_cores() < MOST ? n_cores() : MOST); /* where nobody has said more */
+    hwnas_helpers_set_room(find_room);
     n_room = 0; /* others measure on all cores */
     help(MOST, 1);
     cpu_set_t all, one;
@@ -80,7 +88,7 @@ static void by_itself(void **state)
     n_room = 1;
     help(MOST, 1);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-    hwnas_helpers_in(NULL);
+    hwnas_helpers_set_room(NULL);
 }
 
 static void in_the_room_at_ordinary_priority(void **state)
@@ -88,13 +96,13 @@ static void in_the_room_at_ordinary_priority(void **state)
     (void)state;
     const struct sched_param batch = {0};
     cpu_set_t wanted;
-    hwnas_helpers_in(find_room);
+    hwnas_helpers_set_room(find_room);
     room[0] = first_core();
     n_room = 1;
     CPU_ZERO(&wanted);
     CPU_SET((size_t)room[0], &wanted);
     assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &batch), 0);
-    if (sysconf(_SC_NPROCESSORS_ONLN) > 1) { /* else the caller is bound to the only core */
+    if (n_cores() > 1) { /* else the caller is bound to the only core */
         const seen s = help(MOST, 2);
         for (int i = 0; i < 2; i++) {
             if (s.threads[i] == (int)gettid())
@@ -104,7 +112,32 @@ static void in_the_room_at_ordinary_priority(void **state)
         }
     }
     assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &batch), 0);
-    hwnas_helpers_in(NULL);
+    hwnas_helpers_set_room(NULL);
+}
+
+/* It takes its core from the room when it asks for the second time. */
+static void leave(void *context)
+{
+    bool *left = context;
+    const bool is_caller = gettid() == getpid();
+    assert_true(hwnas_helper_goes_on());
+    if (is_caller)
+        return;
+    n_room = 0;
+    usleep(20000); /* twice as long as a look is good for */
+    *left = !hwnas_helper_goes_on();
+}
+
+static void until_its_core_is_wanted(void **state)
+{
+    (void)state;
+    bool has_left = false;
+    hwnas_helpers_set_room(find_room);
+    room[0] = first_core();
+    n_room = 1;
+    hwnas_helpers_run(2, leave, &has_left);
+    assert_int_equal(has_left, n_cores() > 1);
+    hwnas_helpers_set_room(NULL);
 }
 
 int main(void)
@@ -112,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_itself),
         cmocka_unit_test(in_the_room_at_ordinary_priority),
+        cmocka_unit_test(until_its_core_is_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

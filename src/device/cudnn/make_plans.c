@@ -1,5 +1,6 @@
 #include "device/cudnn/make_plans.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ typedef struct wanted {
 
 typedef struct making {
     hwnas_cuda_device *device;
+    pthread_t caller;
     size_t n, next;
     wanted *all;
 } making;
@@ -50,15 +52,30 @@ static void collect(making *m, const hwnas_cudnn_net *net)
     m->n = n;
 }
 
+/* The caller tells of each of its plans that it is being made, and then that it waits for those of
+ * others. */
+static void tell(const making *m, size_t i)
+{
+    char phase[64];
+    if (!pthread_equal(pthread_self(), m->caller))
+        return;
+    hwnas_cuda_told(m->device);
+    snprintf(phase, sizeof phase, "compiling, plan %zu of %zu", i < m->n ? i + 1 : m->n, m->n);
+    hwnas_cuda_tell(m->device, phase);
+}
+
 static void make_some(void *context)
 {
     making *m = context;
-    size_t i;
     if (m->device->live && hwnas_live_use(m->device->live) != HWNAS_OK) {
         hwnas_error_clear();
         return;
     }
-    while ((i = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED)) < m->n) {
+    while (hwnas_helper_goes_on()) {
+        const size_t i = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED);
+        tell(m, i);
+        if (i >= m->n)
+            return;
         hwnas_cudnn_plan_make(m->device, m->all[i].operation, m->all[i].signature);
         m->all[i].signature = NULL;
     }
@@ -66,16 +83,13 @@ static void make_some(void *context)
 
 void hwnas_cudnn_make_plans(const hwnas_cudnn_net *net)
 {
-    making m = {.device = net->device};
-    char phase[64];
+    making m = {.device = net->device, .caller = pthread_self()};
     if (!m.device->cudnn || m.device->is_quick || m.device->tunes)
         return;
     hwnas_cudnn_plans_begin(m.device->plans);
     collect(&m, net);
     if (m.n > 1) {
-        snprintf(phase, sizeof phase, "compiling, %zu plans", m.n);
-        hwnas_cuda_tell(m.device, phase);
-        hwnas_help(m.n < MOST_THREADS ? (int)m.n : MOST_THREADS, make_some, &m);
+        hwnas_helpers_run(m.n < MOST_THREADS ? (int)m.n : MOST_THREADS, make_some, &m);
         hwnas_cuda_told(m.device);
     }
     hwnas_cudnn_plans_end(m.device->plans);
