@@ -71,6 +71,8 @@ static core describe(hwloc_topology_t topology, int number)
     if (kind >= 0)
         hwloc_cpukinds_get_info(topology, (unsigned)kind, NULL, &out.speed, NULL, NULL, 0);
     out.node = thread->nodeset ? hwloc_bitmap_first(thread->nodeset) : 0;
+    if (out.node < 0) /* its memory is not for us, as by docker's --cpuset-mems */
+        out.node = 0;
     return out;
 }
 
@@ -235,6 +237,16 @@ void hwnas_cores_take(hwnas_cores *out, int threads)
         out->numbers[i] = all[i].number;
 }
 
+/* Of memory, as numactl gives one: whose it is knows why. */
+static bool has_policy(hwloc_topology_t topology, int flags)
+{
+    hwloc_membind_policy_t policy = HWLOC_MEMBIND_DEFAULT;
+    const hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
+    const bool is_known = !hwloc_get_membind(topology, nodes, &policy, flags);
+    hwloc_bitmap_free(nodes);
+    return is_known && policy != HWLOC_MEMBIND_DEFAULT && policy != HWLOC_MEMBIND_FIRSTTOUCH;
+}
+
 int hwnas_cores_spread_memory(const int *cores, int n)
 {
     const hwloc_topology_t topology = this_machine();
@@ -243,9 +255,10 @@ int hwnas_cores_spread_memory(const int *cores, int n)
         if (cores[i] >= 0)
             hwloc_bitmap_set(nodes, (unsigned)describe(topology, cores[i]).node);
     const int n_nodes = hwloc_bitmap_weight(nodes);
-    if (n_nodes > 1)
-        hwloc_set_membind(topology, nodes, HWLOC_MEMBIND_INTERLEAVE,
-                          HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+    const int flags = HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET;
+    if (n_nodes > 1 && !has_policy(topology, flags) &&
+        hwloc_set_membind(topology, nodes, HWLOC_MEMBIND_INTERLEAVE, flags))
+        fprintf(stderr, "hwnas: cannot interleave the runner's memory: %s\n", strerror(errno));
     hwloc_bitmap_free(nodes);
     return n_nodes;
 }
