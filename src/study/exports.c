@@ -151,12 +151,14 @@ static hwnas_status write_one(winner *w, const hwnas_job_export *export, const h
     char *path = path_of(export->path, w->job, w->device, phase);
     w->file.path = path;
     w->file.format = export->format;
+    const hwnas_precision before = w->file.precision;
     char *layers = hwnas_trial_layers(&w->file.precision, w->trial, w->job, w->device, phase);
     w->file.layers = layers;
     const hwnas_status status = hwnas_network_write(&w->file, arch);
     if (status == HWNAS_OK)
         w->written(w->context, &w->file);
     w->file.layers = NULL;
+    w->file.precision = before;
     free(layers);
     free(path);
     return status;

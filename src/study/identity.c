@@ -133,7 +133,8 @@ static json_t *describe(const hwnas_job *job, file_writer write)
     if (job->predictor && !job->has_no_int8_loss && may_be_s8(job))
         json_object_set_new(json, "byte-loss", json_string("prior"));
     if (hwnas_settings_may_be_mixed(job))
-        json_object_set_new(json, "max-error", json_real(100 * hwnas_settings_max_error(job)));
+        json_object_set_new(json, "max-error",
+                            json_real(round(1e8 * hwnas_settings_max_error(job)) / 1e6));
     return json;
 }
 

@@ -63,7 +63,7 @@ static hwnas_status mix(hwnas_setting_values *values, const hwnas_yaml *per,
                           "write per: layer, or leave it out: one precision for all layers");
     for (int i = 0; i < values->n; i++)
         precisions |= hwnas_dtype_mixing(values->values[i])
-                          ? 0
+                          ? ~0U /* is no precision of a layer */
                           : 1U << hwnas_dtype_precision(values->values[i]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].precisions == precisions) {
