@@ -159,7 +159,8 @@ struct hwnas_device_ops {
 
 /* Adds a device to those that may be named; the table is borrowed and stays. To be called before
  * the library is used otherwise, in the only thread. HWNAS_E_INPUT: the name is taken, or is not
- * one; HWNAS_E_UNSUPPORTED: built for another version of this header. */
+ * one, or it has lookup() without recall() or lookup_metric(); HWNAS_E_UNSUPPORTED: built for
+ * another version of this header. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_register_device(const hwnas_device_ops *device);
 
 #ifdef __cplusplus

@@ -57,6 +57,11 @@ const hwnas_device_ops hwnas_external_device = {
 
 hwnas_status hwnas_register_device(const hwnas_device_ops *device)
 {
+    if (device->abi == HWNAS_DEVICE_ABI && device->lookup &&
+        (!device->recall || !device->lookup_metric))
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "the device '%s' looks networks up, and lacks recall or lookup_metric",
+                          device->name);
     HWNAS_REGISTER("device", HWNAS_DEVICE_ABI, hwnas_devices, device);
     return HWNAS_OK;
 }

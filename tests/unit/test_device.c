@@ -189,6 +189,23 @@ static double recall(const char *spelling, const char *space_name, const char *c
 #define GPT "replay:" HWNAS_TEST_DATA "/gpt_s.csv"
 #define MACRO "replay:" HWNAS_TEST_DATA "/nas_bench_macro.csv"
 
+/* A search asks such a device which networks it knows. */
+static void what_looks_up_recalls(void **state)
+{
+    (void)state;
+    const hwnas_device_ops *replay;
+    const char *argument;
+    ok(hwnas_device_find(&replay, &argument, "replay:x"));
+    hwnas_device_ops lacking = *replay;
+    lacking.name = "lacking";
+    lacking.recall = NULL;
+    assert_int_equal(hwnas_register_device(&lacking), HWNAS_E_INPUT);
+    lacking = *replay;
+    lacking.name = "lacking";
+    lacking.lookup_metric = NULL;
+    assert_int_equal(hwnas_register_device(&lacking), HWNAS_E_INPUT);
+}
+
 static void replay_lookup_metric(void **state)
 {
     (void)state;
@@ -240,6 +257,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_processor_or_its_board_has_a_name),
         cmocka_unit_test(a_refusal_says_what_is_true),
         cmocka_unit_test(devices_are_opened_by_name),
+        cmocka_unit_test(what_looks_up_recalls),
         cmocka_unit_test(replay_lookup_metric),
     };
     if (argc > 1)
