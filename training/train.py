@@ -550,14 +550,35 @@ def train_to_keep(args):
 SUPERNET_SAMPLES = 10000  # at most; those by which networks are judged
 
 
+def read_supernet(args):
+    """What the one that is there is about, trained or under way; None: there is none. Other files of such names are
+    somebody's."""
+    prefix = args.supernet
+    try:
+        if os.path.exists(prefix + ".json"):
+            with open(prefix + ".json", encoding="utf-8") as file:
+                about = json.load(file)["about"]
+        elif os.path.exists(prefix + ".pt"):
+            about = torch.load(prefix + ".pt", map_location="cpu")["about"]
+        else:
+            others = [prefix + end for end in (".npz", ".csv", "-samples.npz") if os.path.exists(prefix + end)]
+            if others:
+                raise KeyError(others[0])
+            return None
+        return {key: about[key] for key in ("module", "data", "settings")}
+    except Exception:  # whatever pickles and JSON of others may hold
+        raise Wrong(f"there are files {prefix}.* that are of no supernet, and would be replaced", (args.recipe, 0, 0),
+                    "'supernet:RECIPE#weights=OTHER' has other names") from None
+
+
 def check_supernet(args, session):
     """Whether it is trained already."""
-    if not os.path.exists(args.supernet + ".json"):
-        return False
-    with open(args.supernet + ".json", encoding="utf-8") as file:
-        before = json.load(file)["about"]
-    if before == session.about:
-        return os.path.exists(args.supernet + ".npz")
+    folder = os.path.dirname(args.supernet) or "."
+    if not os.access(folder, os.W_OK):
+        raise Wrong(f"nothing can be written into the folder {folder}", (args.recipe, 0, 0))
+    before = read_supernet(args)
+    if before is None or before == session.about:
+        return before is not None and os.path.exists(args.supernet + ".json") and os.path.exists(args.supernet + ".npz")
     what = "the space" if before["module"] != session.about["module"] else "the samples" if before["data"] != session.about["data"] else "the recipe"
     raise Wrong(f"{args.supernet}.npz was trained otherwise: {what} was another", (args.recipe, 0, 0),
                 "'supernet:RECIPE#weights=OTHER' begins another")
@@ -565,7 +586,11 @@ def check_supernet(args, session):
 
 def train_supernet(args):
     """Processes that want the same one wait for the one that trains it."""
-    with open(args.supernet + ".lock", "w", encoding="utf-8") as lock:
+    try:
+        lock = open(args.supernet + ".lock", "w", encoding="utf-8")
+    except OSError as problem:
+        raise Wrong(f"{args.supernet}.lock cannot be written: {problem.strerror}", (args.recipe, 0, 0)) from None
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return train_locked_supernet(args)
 

@@ -17,6 +17,7 @@ typedef struct writer {
     hwnas_str *out;
     hwnas_arena *arena;
     const hwnas_shared *shared;
+    const hwnas_template *scope; /* whose statements these are; NULL: none */
     int n_blocks; /* for names that are ours */
     int at;       /* the number of the variable that has the beginning of names; 0: "at" */
 } writer;
@@ -30,8 +31,8 @@ static const hwnas_py *name(writer *w, const char *text)
     return hwnas_py_of(w->arena, made);
 }
 
-/* A variable of the space's, apart from ours and Python's. */
-static const char *variable(writer *w, const char *text)
+/* A name of the space's, apart from ours and Python's. */
+static const char *free_name(writer *w, const char *text)
 {
     static const char *const ours[] = {"x",     "at",   "c",    "net",  "named", "math",
                                        "torch", "nn",   "F",    "fact", "pair",  "sides",
@@ -44,6 +45,16 @@ static const char *variable(writer *w, const char *text)
     for (size_t i = 0; begins[i]; i++)
         is_free = is_free && !hwnas_starts_with(text, begins[i]);
     return is_free ? text : hwnas_arena_join(w->arena, text, "_", "");
+}
+
+/* A variable. Blocks have variables of their own, and Python's functions have not: the first of a
+ * name has it, others the number of their slot behind it. Parameters are the first. */
+static const char *variable(writer *w, const char *text, int slot)
+{
+    for (int i = 0; w->scope && i < slot; i++)
+        if (!strcmp(w->scope->slot_names[i], text))
+            return hwnas_arena_printf(w->arena, "%s_%d_", text, slot);
+    return free_name(w, text);
 }
 
 /* The function of a template. */
@@ -100,7 +111,7 @@ static const hwnas_py *convert(writer *w, const hwnas_expr *expr)
     case HWNAS_EXPR_LITERAL:
         return hwnas_py_value(w->arena, expr->value);
     case HWNAS_EXPR_VARIABLE:
-        return name(w, variable(w, expr->name));
+        return name(w, variable(w, expr->name, expr->slot));
     case HWNAS_EXPR_CHOICE:
         return name(w, hwnas_arena_printf(w->arena, "c[\"%s\"]",
                                           w->shared->space->choices[expr->slot].name));
@@ -142,8 +153,7 @@ static void write_call(writer *w, int indent, const char *callee, const hwnas_st
         args[n++] = first[i];
     for (size_t i = 0; i < stmt->n_args; i++) {
         const hwnas_py *value = convert(w, stmt->args[i].value);
-        const char *keyword =
-            stmt->call ? variable(w, stmt->args[i].name) : stmt->args[i].name;
+        const char *keyword = stmt->call ? free_name(w, stmt->args[i].name) : stmt->args[i].name;
         args[n++] = hwnas_py_make(w->arena, HWNAS_PY_KEYWORD, keyword, 1, &value);
     }
     hwnas_py_layout(w->out, indent, "x = ", call(w, callee, n, args), "");
@@ -247,7 +257,8 @@ static void write_for(writer *w, int indent, const hwnas_stmt *stmt)
     const int n = ++w->n_blocks;
     hwnas_str names = {0}, lists = {0};
     for (size_t i = 0; i < stmt->n_args; i++) {
-        hwnas_str_addf(&names, "%s%s", i ? ", " : "", variable(w, stmt->args[i].name));
+        hwnas_str_addf(&names, "%s%s", i ? ", " : "",
+                       variable(w, stmt->args[i].name, stmt->args[i].slot));
         hwnas_str_addf(&lists, "%s%s", i ? ", " : "", text_of(w, stmt->args[i].value));
     }
     hwnas_py_line(w->out, indent, "for turn_%d, (%s,) in enumerate(zip(%s)):", n, names.s,
@@ -261,14 +272,15 @@ static void write_repeat(writer *w, int indent, const hwnas_stmt *stmt)
 {
     const int n = ++w->n_blocks;
     hwnas_py_line(w->out, indent, "for turn_%d in range(%s):", n, text_of(w, stmt->expr));
-    hwnas_py_line(w->out, indent + STEP, "%s = turn_%d", variable(w, stmt->name), n);
+    hwnas_py_line(w->out, indent + STEP, "%s = turn_%d", variable(w, stmt->name, stmt->slot), n);
     write_turns(w, indent + STEP, stmt, n);
 }
 
 static void write_let(writer *w, int indent, const hwnas_stmt *stmt)
 {
     for (size_t i = 0; i < stmt->n_args; i++)
-        hwnas_py_line(w->out, indent, "%s = %s", variable(w, stmt->args[i].name),
+        hwnas_py_line(w->out, indent, "%s = %s",
+                      variable(w, stmt->args[i].name, stmt->args[i].slot),
                       text_of(w, stmt->args[i].value));
 }
 
@@ -304,15 +316,16 @@ static void write_body(writer *w, int indent, const hwnas_body *body)
 static void write_template(writer *w, const hwnas_template *t)
 {
     hwnas_str parameters = {0};
+    w->scope = t;
     for (size_t i = 0; i < t->n_parameters; i++)
-        hwnas_str_addf(&parameters, ", %s%s", variable(w, t->parameters[i].name),
+        hwnas_str_addf(&parameters, ", %s%s", free_name(w, t->parameters[i].name),
                        t->parameters[i].fallback ? "=None" : "");
     hwnas_str_addf(w->out, "\n\ndef %s(net, x, at, c%s%s):\n", function(w, t),
                    t->n_parameters ? ", *" : "", parameters.s ? parameters.s : "");
     hwnas_str_done(&parameters);
     for (size_t i = 0; i < t->n_parameters; i++)
         if (t->parameters[i].fallback) {
-            const char *parameter = variable(w, t->parameters[i].name);
+            const char *parameter = free_name(w, t->parameters[i].name);
             hwnas_py_line(w->out, STEP, "if %s is None:", parameter);
             hwnas_py_line(w->out, 2 * STEP, "%s = %s", parameter, text_of(w, t->parameters[i].fallback));
         }
@@ -320,6 +333,7 @@ static void write_template(writer *w, const hwnas_template *t)
         hwnas_py_line(w->out, STEP, "named = {}");
     w->n_blocks = w->at = 0;
     write_body(w, STEP, &t->body);
+    w->scope = NULL;
     hwnas_py_line(w->out, STEP, "return x");
 }
 

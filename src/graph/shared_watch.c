@@ -245,6 +245,13 @@ static hwnas_status see_weight(watch *w, int tensor, const char *name, const hwn
                                   .rank = t->rank};
     }
     hwnas_shared_weight *weight = &s->weights[i];
+    if (weight->is_learned != t->is_parameter)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, &stmt->place,
+                       "the weights of '%s' cannot be shared: some networks learn its "
+                       "%s, and others have none",
+                       stmt->name, strrchr(name, '/') + 1),
+            "let all learn it, or none");
     for (int d = 0; d < t->rank; d++)
         if (t->dims[d] > weight->dims[d] && !w->learns)
             return too_large(stmt, name);

@@ -65,6 +65,38 @@ END
     done
 }
 
+# Names that blocks have in common: the inner loop's index, and a value that is told anew in each turn.
+@test "a supernet's blocks have names of their own, as the space's have" {
+    cat >space.yaml <<'END'
+hwnas: 1
+name: nested
+input: {image: [1, 8, 8]}
+choices:
+  n: {each_of: 2, values: [1, 2, 3]}
+templates:
+  block(w):
+    - let: {w: w + 1}
+    - conv: {out: w, kernel: 1}
+network:
+  - let: {w: 4}
+  - repeat: 2
+    do:
+      - let: {w: w * 2}
+      - repeat: n[i]
+        do:
+          - conv: {out: w + i, kernel: 1}
+      - conv: {out: w + 3 * i, kernel: 3, pad: 1}
+  - conv: {out: w, kernel: 1}
+  - block: {w: w}
+  - global_avg_pool
+  - flatten
+  - linear: {out: 10}
+END
+    ends 0 export space.yaml --supernet net.py
+    "$HWNAS" space sample space.yaml --n 9 --seed 1 --json >codes.json
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/supernet.py" params net.py codes.json 1x8x8
+}
+
 @test "networks with slices of trained weights are as good by this engine as by PyTorch" {
     "$HWNAS" space sample tiny.yaml --n 10 --seed 1 --json | /usr/bin/python3 -c '
 import json, sys
@@ -124,6 +156,8 @@ cannot() {
     cannot '12:*' "the weights of 'conv' cannot be shared: whether its kernel is odd"
     sed 's/- relu$/- prelu/' tiny.yaml >space.yaml
     cannot '14:*' "networks with 'prelu' cannot share weights yet"
+    sed "s/affine: .*/affine: \"t == dense\"}/" tiny.yaml >space.yaml
+    cannot '25:*' "the weights of 'batch_norm' cannot be shared: some networks learn its scale, and others have none"
     sed 's/\[1, 28, 28\]/[1, 28, "14 * depth[0]"]/' tiny.yaml >space.yaml
     cannot '3:*' "the input's shape is chosen, and samples have one"
     sed 's/- global_avg_pool/- max_pool: {kernel: 1, stride: "depth[0]"}/' tiny.yaml >space.yaml
@@ -139,6 +173,14 @@ cannot() {
     printf 'arch\n"width=4.8,depth=11,kernel=33,kind=dense.dense"\n' >one.csv
     refuses 2 "a supernet has no option 'stat'" predictor score 'supernet:recipe.yaml#stat=3' tiny.yaml one.csv
     refuses 2 "'count' of a supernet is how many samples" predictor score 'supernet:recipe.yaml#count=x' tiny.yaml one.csv
+    for file in other.npz other.csv other.pt other.json; do
+        echo mine >"$file"
+        refuses 2 "recipe.yaml: there are files other.* that are of no supernet" predictor score 'supernet:recipe.yaml#weights=other' tiny.yaml one.csv
+        [ "$(cat "$file")" = mine ]
+        rm "$file"
+    done
+    refuses 2 'recipe.yaml: none/other.lock cannot be written: No such file' predictor score 'supernet:recipe.yaml#weights=none/other' tiny.yaml one.csv
+    refuses 2 'recipe.yaml: nothing can be written into the folder none' search --space tiny.yaml --accuracy 'supernet:recipe.yaml#weights=none/other' --device cpu --objectives accuracy --trials 2 --study s.db --dry-run
     refuses 2 'there is no such recipe' predictor score supernet:none.yaml tiny.yaml one.csv
     sed -i 's/epochs: 20/epochs: none/' recipe.yaml
     refuses 2 'recipe.yaml:8:9: epochs must be a whole number' search --space tiny.yaml --accuracy supernet:recipe.yaml --device cpu --objectives accuracy --trials 2 --study s.db --dry-run
