@@ -13,7 +13,6 @@ static const hwnas_usage usage = {
     .notes = "Formats: onnx, pytorch, yaml; of an ONNX file pytorch, with its weights beside it.\n"
              "hwnas export quickstart.db --format pytorch --out best.py\n"
              "hwnas export --space accel_nasbench --arch CODE --format onnx --out net.onnx\n"
-             "hwnas export net.onnx --format pytorch --out net.py\n"
              "hwnas export fashion_mnist --supernet net.py\n"
              "hwnas export net.onnx --format onnx --dtype mixed --data val.npz --out fast.onnx",
     .max_arguments = 1};
