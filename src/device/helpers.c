@@ -59,6 +59,7 @@ static void *help(void *argument)
 {
     const job *j = argument;
     is_helper = true;
+    pthread_setname_np(pthread_self(), HWNAS_HELPER_THREAD);
     looked_when = hwnas_now();
     j->work(j->context);
     return NULL;

@@ -11,7 +11,8 @@ void hwnas_helpers_set_room(int (*room)(int *cores, int most));
 
 /* Calls work() on this thread and at the same time on others, `most` of them all together, one on
  * each core of the room that this thread is not bound to. Returns when each has returned. The
- * others have ordinary priority, and each its own hwnas_last_error(). */
+ * others have ordinary priority, this name, and each its own hwnas_last_error(). */
+#define HWNAS_HELPER_THREAD "hwnas helper"
 void hwnas_helpers_run(int most, void (*work)(void *context), void *context);
 
 /* Asked by work() between two parts of it. false: this is one of the others, and its cores have

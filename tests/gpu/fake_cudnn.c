@@ -5,9 +5,11 @@
  * nothing of what the real one takes (tests/unit/test_plans.c does), of its rounding, or of its
  * speed. */
 #define _GNU_SOURCE 1 /* gettid() */
+#include "device/helpers.h"
 #include "fake_cudnn.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,8 +186,8 @@ EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
 
 /* FAKE_CUDNN_FAULT: "run" plans with a convolution are made, and fail when they are run; "bf16" no
  * engine takes such values; "five" to make a plan with a window of five columns kills the process;
- * "ahead" any that is made by another thread than that which runs networks does; "full" those are
- * refused; "harm" the GPU is lost by them. */
+ * "ahead" any that is made by another thread than that which runs networks, or waits for it, does;
+ * "full" those are refused; "harm" the GPU is lost by them. */
 static bool has_fault(const char *name)
 {
     const char *text = getenv("FAKE_CUDNN_FAULT");
@@ -290,6 +292,14 @@ static bool compile_plan(const fake_descriptor *plan)
     return true;
 }
 
+/* By another thread than that which runs networks, which does not wait for it. */
+static bool is_made_ahead(void)
+{
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    return handle_thread && gettid() != handle_thread && strcmp(name, HWNAS_HELPER_THREAD) != 0;
+}
+
 EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
 {
     fake_descriptor *d = of;
@@ -306,7 +316,7 @@ EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
         __atomic_sub_fetch(&at_once, 1, __ATOMIC_RELAXED);
     }
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
-        const bool is_ahead = handle_thread && gettid() != handle_thread;
+        const bool is_ahead = is_made_ahead();
         if ((has_fault("five") && has_columns(d, 5)) || (has_fault("ahead") && is_ahead))
             raise(SIGKILL);
         if ((has_fault("full") && is_ahead) || !compile_plan(d))
