@@ -85,7 +85,7 @@ static void drop_ones(elements *e)
 }
 
 /* Whether what is repeated along the last dimension is repeated in no other, of which there is one.
- * cuDNN 9.19 reads elsewhere where a [1, 3, 1] meets a [2, 3, 20] (H200, in every precision); [1,
+ * cuDNN 9.19 reads elsewhere where a [1, 3, 1] meets a [2, 3, 20] (H200, in f32 and f16); [1,
  * 3, 1] with [1, 3, 20] is right, and so is all that has the last dimension. */
 static bool are_lines_whole(const elements *e)
 {
