@@ -57,7 +57,7 @@ const hwnas_device_ops hwnas_external_device = {
 
 hwnas_status hwnas_register_device(const hwnas_device_ops *device)
 {
-    if (device->abi == HWNAS_DEVICE_ABI && device->lookup &&
+    if (device && device->abi == HWNAS_DEVICE_ABI && device->name && device->lookup &&
         (!device->recall || !device->lookup_metric))
         return hwnas_fail(HWNAS_E_INPUT, NULL,
                           "the device '%s' looks networks up, and lacks recall or lookup_metric",
