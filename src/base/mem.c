@@ -116,29 +116,28 @@ char *hwnas_printf(const char *format, ...)
 
 /* ---- Memory for libraries ---- */
 
+static void (*gmp_free)(void *, size_t);
+
 static void *gmp_realloc(void *old, size_t old_size, size_t size)
 {
-    (void)old_size;
-    return hwnas_realloc(old, size);
+    void *p = hard_malloc(size);
+    memcpy(p, old, old_size < size ? old_size : size);
+    gmp_free(old, old_size);
+    return p;
 }
 
-static void gmp_free(void *p, size_t size)
-{
-    (void)size;
-    free(p);
-}
-
+/* GnuTLS clears numbers that GMP frees, and leaves to GMP where they come from: its way to free
+ * stays. Who set the latter too is left alone. */
 static void guard_gmp(void)
 {
-    void *(*allocate[2])(size_t), *(*reallocate[2])(void *, size_t, size_t);
-    void (*release[2])(void *, size_t);
-    mp_get_memory_functions(&allocate[0], &reallocate[0], &release[0]);
+    void *(*allocate)(size_t), *(*usual)(size_t), *(*reallocate)(void *, size_t, size_t);
+    mp_get_memory_functions(&allocate, &reallocate, &gmp_free);
     mp_set_memory_functions(NULL, NULL, NULL); /* its own */
-    mp_get_memory_functions(&allocate[1], &reallocate[1], &release[1]);
-    if (allocate[0] == allocate[1] && reallocate[0] == reallocate[1] && release[0] == release[1])
+    mp_get_memory_functions(&usual, NULL, NULL);
+    if (allocate == usual)
         mp_set_memory_functions(hard_malloc, gmp_realloc, gmp_free);
     else
-        mp_set_memory_functions(allocate[0], reallocate[0], release[0]);
+        mp_set_memory_functions(allocate, reallocate, gmp_free);
 }
 
 static void guard_libraries(void)

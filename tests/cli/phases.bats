@@ -111,7 +111,7 @@ END
 
 @test "weights of 4 and 8 bits are a choice" {
     ends 0 search --space $space --device cpu --threads 1 --accuracy proxy:log-params \
-        --dtype '{values: [f32, w8, w4]}' --objectives accuracy,tokens/s --strategy random --trials 9 --seconds 0.02 \
+        --dtype '{values: [f32, w8, w4]}' --objectives accuracy,tokens/s -c 'decode.macs <= 12 M' --strategy random --trials 9 --seconds 0.02 \
         --study s.db --json
     is out "d['failed'] == 0 and d['finished'] == 9"
     ends 0 study export s.db --format csv

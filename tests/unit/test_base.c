@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <gmp.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -852,11 +853,44 @@ static void halves_are_rounded_to_the_nearest(void **state)
     assert_int_equal(hwnas_bfloat16_of(NAN) & 0x7fc0, 0x7fc0);
 }
 
+/* ---- Memory of libraries ---- */
+
+static size_t n_released;
+
+static void count_released(void *p, size_t size)
+{
+    n_released += size;
+    free(p);
+}
+
+/* As GnuTLS does: numbers are cleared when they are freed, and come from GMP's own allocator, which
+ * aborts without memory. Runs first: a process guards its libraries once. */
+static void gmp_is_guarded_beside_gnutls(void **state)
+{
+    (void)state;
+    void *(*usual)(size_t), *(*allocate)(size_t);
+    void (*release)(void *, size_t);
+    mp_set_memory_functions(NULL, NULL, count_released);
+    mp_get_memory_functions(&usual, NULL, NULL);
+    hwnas_guard_libraries();
+    mp_get_memory_functions(&allocate, NULL, &release);
+    assert_ptr_not_equal(allocate, usual);
+    assert_ptr_equal(release, count_released);
+    mpz_t number;
+    mpz_init_set_ui(number, 3);
+    mpz_pow_ui(number, number, 1000);
+    mpz_root(number, number, 500); /* 9, if growing lost no digit */
+    assert_int_equal(mpz_get_ui(number), 9);
+    assert_true(n_released > 0);
+    mpz_clear(number);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_scratch, remove_scratch)
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gmp_is_guarded_beside_gnutls),
         CASE(status_names),
         CASE(status_record),
         CASE(status_long_messages_are_cut),

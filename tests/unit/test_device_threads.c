@@ -61,7 +61,7 @@ static void a_step_moves_what_it_reads_and_writes(void **state)
 {
     (void)state;
     hwnas_graph *graph = hwnas_graph_new("between", 1);
-    const int64_t dims[] = {1, 10000}; /* 40 kB; 6 us are 120 kB */
+    const int64_t dims[] = {1, 10000, 0}; /* 40 kB; 6 us are 120 kB */
     int x = add_input(graph, dims);
     for (int i = 0; i < 4; i++)
         x = add(graph, "relu", "", x, -1);
