@@ -281,9 +281,10 @@ class Sandwich(Loss):
 class Course:
     """The training of one network, which may be interrupted at any moment."""
 
-    def __init__(self, recipe, data, model, loss, device, files, about):
-        self.recipe, self.data, self.loss, self.device, self.files, self.about = recipe, data, loss, device, files, about
-        self.model = model.to(device)
+    def __init__(self, session, files):
+        recipe, data, loss, device = session.recipe, session.data, session.loss, session.device
+        self.recipe, self.data, self.loss, self.device, self.files, self.about = recipe, data, loss, device, files, session.about
+        self.model = session.model.to(device)
         if device != "cpu":
             torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
         samples, rows = data.parts["train"]
@@ -349,7 +350,9 @@ class Course:
         return self.is_over()
 
     def why_diverged(self, what):
-        return f"the training diverged in epoch {len(self.curve) + 1}: {what} is not finite"
+        """What happened, and what to try."""
+        return (f"the training diverged in epoch {len(self.curve) + 1}: {what} is not finite",
+                f"a smaller rate than {self.recipe['optimizer']['rate']:g} may help, or clip")
 
     def train(self):
         """Returns the accuracy on the validation samples."""
@@ -526,14 +529,19 @@ def samples_to_test(session, prefix):
     return told
 
 
+def run_course(session, files, path):
+    """A training to its end, and its accuracy."""
+    course = Course(session, files)
+    try:
+        return course, course.train()
+    except loop.Diverged as what:
+        message, hint = course.why_diverged(what)
+        raise Wrong(message, session.recipe["optimizer"].place("rate") or (path, 0, 0), hint) from None
+
+
 def train_to_keep(args):
     session = Session(args)
-    course = Course(session.recipe, session.data, session.model, session.loss, session.device, args.out, session.about)
-    try:
-        accuracy = course.train()
-    except loop.Diverged as what:
-        raise Wrong(course.why_diverged(what), session.recipe["optimizer"].place("rate") or (args.recipe, 0, 0),
-                    f"a smaller rate than {session.recipe['optimizer']['rate']:g} may help, or clip") from None
+    course, accuracy = run_course(session, args.out, args.recipe)
     samples, rows = session.data.parts["train"]
     state = {**course.state(), "weights": course.judged().state_dict()}
     loop.write_whole(args.out + ".pt", lambda file: torch.save(state, file))
@@ -599,12 +607,7 @@ def train_locked_supernet(args):
     session = Session(args)
     if check_supernet(args, session):
         return {"trained": 0}
-    course = Course(session.recipe, session.data, session.model, session.loss, session.device, args.supernet, session.about)
-    try:
-        accuracy = course.train()
-    except loop.Diverged as what:
-        raise Wrong(course.why_diverged(what), session.recipe["optimizer"].place("rate") or (args.recipe, 0, 0),
-                    f"a smaller rate than {session.recipe['optimizer']['rate']:g} may help, or clip") from None
+    course, accuracy = run_course(session, args.supernet, args.recipe)
     samples, rows = session.data.parts["validation"]
     rows = np.random.default_rng(3).permutation(rows)[:SUPERNET_SAMPLES]
     x = samples.inputs(rows, "cpu").contiguous(memory_format=torch.contiguous_format).numpy()
@@ -633,12 +636,11 @@ def train(args):
     files = args.work and os.path.join(args.work, (os.environ.get("HWNAS_DIGEST") or "network") + suffix(session.rung))
     outcome = read_outcome(files, session.about)
     if outcome is None:
-        course = Course(session.recipe, session.data, session.model, session.loss, session.device, files, session.about)
+        course = Course(session, files)
         try:
             outcome = {"about": session.about, "accuracy": course.train(), "curve": course.curve}
         except loop.Diverged as what:
-            outcome = {"about": session.about, "curve": course.curve,
-                       "failed": f"{course.why_diverged(what)}; a smaller rate than {session.recipe['optimizer']['rate']:g} may help, or clip"}
+            outcome = {"about": session.about, "curve": course.curve, "failed": "; ".join(course.why_diverged(what))}
         write_outcome(files, outcome)
     if "failed" in outcome:
         sys.exit(f"train.py: {outcome['failed']}")

@@ -29,4 +29,11 @@ struct hwnas_samples {
 void hwnas_samples_range(int64_t *begin, int64_t *end, const hwnas_samples *samples,
                          hwnas_samples_part part);
 
+/* Of `n` samples, those by which BatchNorm's statistics are found, in batches of `batch`: the
+ * first; and those that judge. HWNAS_E_INPUT at the file `path`: too few. */
+HWNAS_CHECKED hwnas_status hwnas_samples_part_in_two(int64_t *n_recover, int64_t *n_search,
+                                                     int64_t n, int batch,
+                                                     const hwnas_samples_options *options,
+                                                     const char *path);
+
 #endif

@@ -186,23 +186,22 @@ out:
     return status;
 }
 
-/* Statistics of BatchNorm are found on the first samples; the others judge. */
-static hwnas_status part_in_two(hwnas_samples *s, const hwnas_samples_options *options,
-                                const char *path)
+hwnas_status hwnas_samples_part_in_two(int64_t *n_recover, int64_t *n_search, int64_t n, int batch,
+                                       const hwnas_samples_options *options, const char *path)
 {
     const hwnas_place place = {.file = path};
-    s->n_recover = options->n_recover ? options->n_recover : DEFAULT_STATISTICS;
-    if (!options->n_recover && s->n_recover > s->n / 4)
-        s->n_recover = s->n / 4;
-    s->n_recover -= s->n_recover % s->batch;
-    const int64_t left = s->n - s->n_recover;
-    s->n_search = options->n_search && options->n_search < left ? options->n_search : left;
-    if (s->n_recover > 0 && left > 0)
+    *n_recover = options->n_recover ? options->n_recover : DEFAULT_STATISTICS;
+    if (!options->n_recover && *n_recover > n / 4)
+        *n_recover = n / 4;
+    *n_recover -= *n_recover % batch;
+    const int64_t left = n - *n_recover;
+    *n_search = options->n_search && options->n_search < left ? options->n_search : left;
+    if (*n_recover > 0 && left > 0)
         return HWNAS_OK;
     return hwnas_hint(
         hwnas_fail(HWNAS_E_INPUT, &place,
-                   "%" PRId64 " samples are too few to find statistics and to judge by", s->n),
-        "%d at least, and more than 'statistics'", 4 * s->batch);
+                   "%" PRId64 " samples are too few to find statistics and to judge by", n),
+        "%d at least, and more than 'statistics'", 4 * batch);
 }
 
 hwnas_status hwnas_samples_open_for(hwnas_samples **out, const hwnas_graph *graph, const char *path,
@@ -215,7 +214,7 @@ hwnas_status hwnas_samples_open_for(hwnas_samples **out, const hwnas_graph *grap
     s->batch = (int)graph->tensors[graph->inputs[0]].dims[0];
     TRY_OUT(open_dataset(&data, graph, path, options));
     TRY_OUT(read_all(s, data, path));
-    TRY_OUT(part_in_two(s, options, path));
+    TRY_OUT(hwnas_samples_part_in_two(&s->n_recover, &s->n_search, s->n, s->batch, options, path));
     threads.threads = count_threads(graph, s->batch);
     TRY_OUT(hwnas_device_open(&s->device, "cpu", &threads));
     *out = s;

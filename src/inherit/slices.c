@@ -163,6 +163,13 @@ out:
     return status;
 }
 
+hwnas_status hwnas_supernet_check_samples(int64_t n, const hwnas_samples_options *options,
+                                          const char *path)
+{
+    int64_t n_statistics, n_search;
+    return hwnas_samples_part_in_two(&n_statistics, &n_search, n, BATCH, options, path);
+}
+
 void hwnas_supernet_close(hwnas_supernet *supernet)
 {
     if (!supernet)

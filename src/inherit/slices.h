@@ -13,6 +13,10 @@ typedef struct hwnas_supernet hwnas_supernet;
 HWNAS_CHECKED hwnas_status hwnas_supernet_open(hwnas_supernet **out, const hwnas_shared *shared,
                                                const char *weights, const char *samples,
                                                const hwnas_samples_options *options);
+/* Whether so many samples would do; if not, HWNAS_E_INPUT at the file `path`. */
+HWNAS_CHECKED hwnas_status hwnas_supernet_check_samples(int64_t n,
+                                                        const hwnas_samples_options *options,
+                                                        const char *path);
 void hwnas_supernet_close(hwnas_supernet *supernet); /* accepts NULL */
 
 /* Top-1 in percent, or of numbers 100 r2, with the interval of the samples: the network takes its

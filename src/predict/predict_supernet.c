@@ -18,6 +18,7 @@ typedef struct supernet_predictor {
     hwnas_shared *shared;
     hwnas_supernet *net; /* NULL: not trained yet, or not read */
     bool is_checked;
+    hwnas_error failure; /* HWNAS_OK: none yet */
 } supernet_predictor;
 
 /* ---- "RECIPE#KEY=VALUE,..." ---- */
@@ -109,35 +110,38 @@ static void say(void *context, const char *line)
         hwnas_log(HWNAS_LOG_NOTE, "supernet: %s", line);
 }
 
-static hwnas_status run(supernet_predictor *p, bool is_check)
+static hwnas_status run(json_t **told, supernet_predictor *p, bool is_check)
 {
-    json_t *told;
     const hwnas_recipe_call call = {.recipe = p->recipe,
                                     .options = {"--supernet", p->files, is_check ? "--check" : NULL},
                                     .arch = p->shared->largest,
                                     .shared = p->shared,
                                     .stop = p->base.stop,
                                     .says = say};
-    TRY(hwnas_recipe_run(&told, &call));
-    json_decref(told);
-    return HWNAS_OK;
+    return hwnas_recipe_run(told, &call);
 }
 
 hwnas_status hwnas_supernet_check(hwnas_predictor *base)
 {
     supernet_predictor *p = (supernet_predictor *)base;
-    if (!p->is_checked)
-        TRY(run(p, true));
-    p->is_checked = true;
-    return HWNAS_OK;
+    json_t *told;
+    if (p->is_checked)
+        return HWNAS_OK;
+    TRY(run(&told, p, true));
+    const json_t *samples = json_object_get(told, "samples");
+    const hwnas_status status = hwnas_supernet_check_samples(
+        json_integer_value(json_object_get(samples, "validation")), &p->options, p->recipe);
+    json_decref(told);
+    p->is_checked = status == HWNAS_OK;
+    return status;
 }
 
-/* Trains what is not trained yet, and reads it. */
-static hwnas_status prepare(supernet_predictor *p)
+static hwnas_status train(supernet_predictor *p)
 {
-    if (p->net)
-        return HWNAS_OK;
-    TRY(run(p, false));
+    json_t *told;
+    TRY(hwnas_supernet_check(&p->base));
+    TRY(run(&told, p, false));
+    json_decref(told);
     char *weights = hwnas_printf("%s.npz", p->files);
     char *samples = hwnas_printf("%s-samples.npz", p->files);
     const hwnas_status status =
@@ -145,6 +149,26 @@ static hwnas_status prepare(supernet_predictor *p)
     free(weights);
     free(samples);
     return status;
+}
+
+/* Trains what is not trained yet, and reads it. What went wrong once with this recipe is told again
+ * for the next network, and is not tried again. */
+static hwnas_status prepare(supernet_predictor *p)
+{
+    if (p->net)
+        return HWNAS_OK;
+    if (p->failure.status == HWNAS_OK) {
+        if (train(p) == HWNAS_OK)
+            return HWNAS_OK;
+        const hwnas_error *error = hwnas_last_error();
+        if (error->status == HWNAS_E_INPUT)
+            p->failure = *error;
+        return error->status;
+    }
+    const hwnas_error *e = &p->failure;
+    const hwnas_place place = {.file = e->file, .line = e->line, .column = e->column};
+    return hwnas_hint(hwnas_fail(e->status, *e->file ? &place : NULL, "%s", e->message), "%s",
+                      e->hint);
 }
 
 /* ---- Networks ---- */

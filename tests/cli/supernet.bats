@@ -133,11 +133,18 @@ END
     kill -9 $pid
     wait $pid || true
     [ ! -e recipe.tiny.supernet.npz ]
+    # A mark in the curve of what was kept: who begins anew loses it.
+    /usr/bin/python3 -c '
+import torch
+state = torch.load("recipe.tiny.supernet.pt")
+state["curve"][0][1] = 123.
+torch.save(state, "recipe.tiny.supernet.pt")'
     ends 0 predictor score supernet:recipe.yaml tiny.yaml one.csv
     /usr/bin/python3 -c '
 import numpy as np
 a, b = np.load("recipe.tiny.supernet.npz"), np.load("../recipe.tiny.supernet.npz")
 assert sorted(a) == sorted(b) and all((a[name] == b[name]).all() for name in a)'
+    grep -q '^1,123,' recipe.tiny.supernet.csv
     # Of another recipe: refused, unless its files are others.
     sed -i 's/epochs: 20/epochs: 1/' recipe.yaml
     refuses 2 'recipe.yaml: recipe.tiny.supernet.npz was trained otherwise: the recipe was another' predictor score supernet:recipe.yaml tiny.yaml one.csv
@@ -179,11 +186,28 @@ cannot() {
         [ "$(cat "$file")" = mine ]
         rm "$file"
     done
-    refuses 2 'recipe.yaml: none/other.lock cannot be written: No such file' predictor score 'supernet:recipe.yaml#weights=none/other' tiny.yaml one.csv
+    refuses 2 'recipe.yaml: nothing can be written into the folder none' predictor score 'supernet:recipe.yaml#weights=none/other' tiny.yaml one.csv
+    mkdir other.lock
+    refuses 2 'recipe.yaml: other.lock cannot be written: Is a directory' predictor score 'supernet:recipe.yaml#weights=other' tiny.yaml one.csv
+    rmdir other.lock
     refuses 2 'recipe.yaml: nothing can be written into the folder none' search --space tiny.yaml --accuracy 'supernet:recipe.yaml#weights=none/other' --device cpu --objectives accuracy --trials 2 --study s.db --dry-run
     refuses 2 'there is no such recipe' predictor score supernet:none.yaml tiny.yaml one.csv
     sed -i 's/epochs: 20/epochs: none/' recipe.yaml
     refuses 2 'recipe.yaml:8:9: epochs must be a whole number' search --space tiny.yaml --accuracy supernet:recipe.yaml --device cpu --objectives accuracy --trials 2 --study s.db --dry-run
     [ ! -e s.db ]
     [ -z "$(find . -name '*.supernet*')" ]
+}
+
+@test "too few samples are told before a supernet is trained, and one that diverges is trained once" {
+    printf '#!/bin/sh\ncase "$*" in *--check*) ;; *) echo "$*" >>%s ;; esac\nexec /usr/bin/python3 "$@"\n' "$PWD/trainings" >python
+    chmod +x python
+    export HWNAS_TORCH_PYTHON=$PWD/python
+    local search=(search --space tiny.yaml --accuracy supernet:recipe.yaml --device null --objectives accuracy --trials 8 --study s.db)
+    sed -i 's/validation: 0.5/validation: 0.1/' recipe.yaml
+    refuses 2 'recipe.yaml: 26 samples are too few to find statistics' "${search[@]}"
+    [ ! -e trainings ]
+    [ ! -e s.db ]
+    sed -i 's/validation: 0.1/validation: 0.5/; s/rate: 0.01/rate: 1e9/' recipe.yaml
+    refuses 2 'each of the first 5 trials failed, last error: the training diverged in epoch 1' "${search[@]}"
+    [ "$(wc -l <trainings)" = 1 ]
 }
