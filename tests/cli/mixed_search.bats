@@ -91,6 +91,13 @@ END
     is trials 'd["trials"][0]["measurement"]["mix"]["cpu"]["floats"] in ("f32", "bf16")'
 }
 
+@test "a limit is kept as it was written" {
+    search_mixed --trials 1 --max-error 0.23
+    "$HWNAS" study show s.db --json >shown
+    is shown 'd["job"]["max-error"] == 0.23'
+    search_mixed --trials 2 --max-error 0.23 --resume
+}
+
 @test "with no error allowed all layers stay" {
     search_mixed --trials 1 --max-error 0
     says out "*layers      trial 0: 0 of * layers in s8*up to 0.00 % off*"
@@ -101,6 +108,7 @@ END
     refuses 2 "*max-error goes with dtype: mixed*" $search --device cpu --max-error 3
     refuses 2 "*on the device cpu alone, not on 'ref'*" $search --device ref --dtype mixed
     refuses 2 "*no mixture of precisions has these*per: layer, values: \[f32, s8\]*" $search --device cpu --dtype '{per: layer, values: [f32, f16]}'
+    refuses 2 "*no mixture of precisions has these*" $search --device cpu --dtype '{per: layer, values: [s8, mixed]}'
     refuses 2 "*per is not 'channel'*per: layer*" $search --device cpu --dtype '{per: channel, values: [f32, s8]}'
     refuses 2 "*batch is not of each layer*" $search --device cpu --batch '{per: layer, values: [1, 8]}'
     refuses 2 "*max-error*" $search --device cpu --dtype mixed --max-error -1
