@@ -3,7 +3,7 @@ load helpers
 
 # Skips unless cuda-dry works: the module was built, and CUDA's libraries are installed.
 need_dry() {
-    ends 0 devices --json
+    ends 0 devices cuda-dry --json
     python3 -c "
 import json, sys
 sys.exit(not [d for d in json.load(open('out'))['devices'] if d['name'] == 'cuda-dry' and d['works']])" ||
@@ -16,7 +16,7 @@ sys.exit(not [d for d in json.load(open('out'))['devices'] if d['name'] == 'cuda
     local HWNAS=./hwnas-alone
     HWNAS_MODULES=$PWD refuses 1 "no module hwnas-cuda.so" forecast mnist_mlp --device cuda-dry:l4
     says err "looked in $PWD"
-    HWNAS_MODULES=$PWD ends 0 devices --json
+    HWNAS_MODULES=$PWD XDG_CACHE_HOME=$ROOFLINES ends 0 devices --json
     python3 -c "
 import json
 works = {d['name']: d['works'] for d in json.load(open('out'))['devices']}

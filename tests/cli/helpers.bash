@@ -4,6 +4,10 @@ bats_require_minimum_version 1.5.0
 TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
 REPLAY=$HWNAS_SRC/examples/replay-nb-macro.yaml
 
+# What the machine can do at most takes minutes to measure where it is busy, all precisions and threads. Tests
+# that list devices share what was found: XDG_CACHE_HOME=$ROOFLINES hwnas devices.
+ROOFLINES=${HWNAS%/*}/tests/cache/rooflines
+
 setup() {
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     mkdir "$BATS_TEST_TMPDIR/work"
