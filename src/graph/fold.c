@@ -59,7 +59,7 @@ static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_no
         b[c] = (float)((b[c] - at[MEAN * channels]) * factor + at[SHIFT * channels]);
     }
     free(statistics);
-    return hwnas_rewrite_add_node(r, conv, 3, inputs, norm->output);
+    return hwnas_rewrite_add_node(r, conv, 3, inputs, conv->output);
 }
 
 static bool is_constant(const rewrite *r, const hwnas_node *node)
@@ -83,25 +83,74 @@ static bool all_weights(const hwnas_graph *graph, const hwnas_node *node)
     return true;
 }
 
+/* Where dimension `axis` of a reshaped tensor was before, or -1: it was joined or cut. */
+static int axis_before(const hwnas_tensor *in, const hwnas_tensor *out, int axis)
+{
+    int64_t before = 1, wanted = 1;
+    for (int i = 0; i < axis; i++)
+        wanted *= out->dims[i];
+    for (int i = 0; i < in->rank; before *= in->dims[i++])
+        if (before == wanted && in->dims[i] == out->dims[axis])
+            return i;
+    return -1;
+}
+
+/* The convolution of which `norm` scales and shifts the channels, perhaps behind reshapes and
+ * transposes as those of volumes have; NULL: there is none. */
+static const hwnas_node *conv_before(const hwnas_graph *graph, const hwnas_uses *uses,
+                                     const int *same, int norm)
+{
+    int reader = norm, axis = 1;
+    while (axis >= 0) {
+        const int tensor = same[graph->nodes[reader].inputs[0]];
+        const int producer = graph->tensors[tensor].producer;
+        const hwnas_node *node = producer < 0 ? NULL : &graph->nodes[producer];
+        if (!node || hwnas_lone_reader(&uses[tensor]) != reader)
+            return NULL;
+        if (node->op->id == HWNAS_OP_CONV)
+            return axis == 1 && all_weights(graph, node) ? node : NULL;
+        if (node->op->id == HWNAS_OP_TRANSPOSE)
+            axis = (int)node->attrs[0].ints[axis];
+        else if (node->op->id == HWNAS_OP_RESHAPE)
+            axis =
+                axis_before(hwnas_node_input(graph, node, 0), hwnas_node_output(graph, node), axis);
+        else
+            return NULL;
+        reader = producer;
+    }
+    return NULL;
+}
+
 bool hwnas_graph_is_folded(const hwnas_graph *graph, const hwnas_uses *uses, const int *same,
                            int node)
 {
     const hwnas_node *norm = &graph->nodes[node];
-    if (norm->op->id != HWNAS_OP_BATCH_NORM)
-        return false;
-    const int tensor = same[norm->inputs[0]], producer = graph->tensors[tensor].producer;
-    const hwnas_node *conv = producer < 0 ? NULL : &graph->nodes[producer];
-    return hwnas_node_is(conv, HWNAS_OP_CONV) && hwnas_lone_reader(&uses[tensor]) == node &&
-           all_weights(graph, conv) && all_weights(graph, norm);
+    return norm->op->id == HWNAS_OP_BATCH_NORM && all_weights(graph, norm) &&
+           conv_before(graph, uses, same, node);
+}
+
+/* The BatchNorm that alone reads `node` and goes into a convolution, or NULL. */
+static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *node,
+                                    const hwnas_uses *uses, const int *same)
+{
+    const int reader = hwnas_lone_reader(&uses[node->output]);
+    return reader >= 0 && hwnas_graph_is_folded(graph, uses, same, reader) ? &graph->nodes[reader]
+                                                                           : NULL;
 }
 
 /* The BatchNorm that goes into `conv`, or NULL. */
-static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *conv,
-                                    const hwnas_uses *uses, const int *same)
+static const hwnas_node *norm_of(const hwnas_graph *graph, const hwnas_node *conv,
+                                 const hwnas_uses *uses, const int *same)
 {
-    const int reader = hwnas_lone_reader(&uses[conv->output]);
-    return reader >= 0 && hwnas_graph_is_folded(graph, uses, same, reader) ? &graph->nodes[reader]
-                                                                           : NULL;
+    const hwnas_node *norm = NULL, *at = conv;
+    while (at && !norm) {
+        const int reader = hwnas_lone_reader(&uses[at->output]);
+        norm = norm_after(graph, at, uses, same);
+        at = reader < 0 ? NULL : &graph->nodes[reader];
+        if (at && at->op->id != HWNAS_OP_RESHAPE && at->op->id != HWNAS_OP_TRANSPOSE)
+            at = NULL;
+    }
+    return norm;
 }
 
 /* Another tensor, which may be a weight that nobody has copied yet, instead of `tensor`. */
@@ -121,7 +170,9 @@ static hwnas_status fold_nodes(rewrite *r)
     hwnas_uses *uses = hwnas_graph_uses(r->from, same, is_live);
     for (size_t i = 0; i < r->from->n_nodes; i++) {
         const hwnas_node *node = &r->from->nodes[i];
-        const hwnas_node *norm = norm_after(r->from, node, uses, same);
+        const bool is_conv = node->op->id == HWNAS_OP_CONV;
+        const hwnas_node *norm = is_conv ? norm_of(r->from, node, uses, same) : NULL;
+        const hwnas_node *behind = norm_after(r->from, node, uses, same);
         if (r->place[node->output] >= 0)
             continue; /* this BatchNorm went into its convolution */
         if (same[node->output] != node->output)
@@ -136,6 +187,10 @@ static hwnas_status fold_nodes(rewrite *r)
             TRY_OUT(fold_conv(r, node, norm));
         else
             TRY_OUT(hwnas_rewrite_copy_node(r, node));
+        if (behind && r->place[behind->output] < 0) {
+            r->place[behind->output] = r->place[node->output];
+            hwnas_rewrite_keep_name(r, behind->output);
+        }
     }
 out:
     free(uses);
