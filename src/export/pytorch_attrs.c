@@ -43,11 +43,13 @@ const hwnas_py *hwnas_torch_attribute(hwnas_torch_scope *s, const hwnas_stmt *st
                                       const char *name)
 {
     const hwnas_py *items[HWNAS_MAX_RANK], *list = given(s, stmt, name);
-    if (list) { /* [3, 3] is 3 and [1, 3] is (1, 3) */
-        size_t n = items_of(items, s, list);
-        return n == 1 || hwnas_py_equal(items[0], items[1])
-                   ? items[0]
-                   : hwnas_py_make(s->arena, HWNAS_PY_TUPLE, NULL, 2, items);
+    if (list) { /* [3, 3] is 3 and [1, 3] is (1, 3); of four, the last two mirror the first */
+        const size_t n = items_of(items, s, list), n_said = n == 4 ? 2 : n;
+        size_t n_alike = 1;
+        while (n_alike < n_said && hwnas_py_equal(items[0], items[n_alike]))
+            n_alike++;
+        return n_alike == n_said ? items[0]
+                                 : hwnas_py_make(s->arena, HWNAS_PY_TUPLE, NULL, n_said, items);
     }
     const hwnas_attr_row *row = hwnas_op_by_name(stmt->name)->attrs;
     while (strcmp(row->name, name))
