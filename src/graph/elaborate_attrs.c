@@ -52,7 +52,9 @@ static hwnas_status set_ints(hwnas_attr *attr, const hwnas_attr_row *row, const 
                           op->name, HWNAS_MAX_RANK);
     if (row->count && n != 1 && n != row->count && 2 * n != row->count)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place, "'%s' of '%s' takes %s values, not %zu",
-                                     row->name, op->name, row->count == 4 ? "1, 2 or 4" : "1 or 2",
+                                     row->name, op->name, row->count == 4   ? "1, 2 or 4"
+                                     : row->count == 3 ? "1 or 3"
+                                                       : "1 or 2",
                                      value->list.n),
                           "%s: %s", row->name, row->help);
     attr->n = row->count ? row->count : n;

@@ -23,7 +23,7 @@ setup_file() {
         "$HWNAS" space check "$file"
         n=$((n + 1))
     done
-    [ $n -eq 7 ]
+    [ $n -eq 8 ]
 }
 
 @test "the pictures of docs/predictors.md show what its tables say" {

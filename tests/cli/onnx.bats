@@ -28,6 +28,8 @@ setup_file() {
         "$HWNAS" export --space "$HWNAS_SRC/tests/data/more_layers.yaml" --batch 2 \
             --arch "$code" --format onnx --out "$MODELS/layers-$code.onnx"
     done
+    "$HWNAS" export --space "$HWNAS_SRC/tests/data/volumes.yaml" --batch 2 --arch kernel=3,stride=2 \
+        --format onnx --out "$MODELS/layers-volumes.onnx"
     for code in hidden=12,heads=2,directions=1 hidden=16,heads=4,directions=2; do
         "$HWNAS" export --space "$HWNAS_SRC/tests/data/sequences.yaml" --batch 2 \
             --arch "$code" --format onnx --out "$MODELS/whole-$code.onnx"
@@ -61,7 +63,7 @@ agrees_with_ort() {
 
 @test "onnx.checker accepts every export, with shape inference" {
     need_python
-    [ "$(ls "$MODELS"/*.onnx | wc -l)" -eq 25 ]
+    [ "$(ls "$MODELS"/*.onnx | wc -l)" -eq 26 ]
     /usr/bin/python3 - "$MODELS"/*.onnx <<'EOF'
 import sys
 import onnx

@@ -12,6 +12,7 @@ NETWORKS="accel_b0        accel_nasbench   e=1666666,k=3353553,l=1223341,se=1111
           statements_flat $HWNAS_SRC/tests/data/every_statement.yaml w=24,d=111,act=relu.relu.relu
           operators       $HWNAS_SRC/tests/data/every_operator.yaml c=12,gate=softmax
           layers          $HWNAS_SRC/tests/data/more_layers.yaml groups=4,kernel=3,act=prelu
+          volumes         $HWNAS_SRC/tests/data/volumes.yaml kernel=3,stride=2
           cell_421211     nas_bench_201    421211
           cell_334131     nas_bench_201    334131
           named           $HWNAS_SRC/tests/data/named_tensors.yaml size=24,taps=3,op=conv.pool.skip
@@ -50,7 +51,7 @@ without_version() {
 
 @test "they are Python in 88 columns, of which every name is used" {
     [ -x /usr/bin/python3 ] || skip "needs Debian's python3"
-    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 16 ]
+    [ "$(ls "$MODULES"/*.py | wc -l)" -eq 17 ]
     /usr/bin/python3 - "$MODULES"/*.py <<'END'
 import ast
 import builtins

@@ -101,6 +101,16 @@ def rnn_tensors(kind, weights, path):
     return tensors
 
 
+def volume_kernel(weight, shape, weights):
+    """Of a Conv3d: the depth lies in the channels, or a depthwise one has a weight for each slice."""
+    if weight.size == np.prod(shape):
+        return weight.reshape(shape)
+    slices = [weight]
+    for _ in range(shape[2] - 1):
+        slices.append(weights.pop(next(n for n in weights if n.endswith(".weight"))))
+    return np.stack(slices, 2)
+
+
 def set_weights(made, weights):
     waiting = []
     for owner, name, tensor in made:
@@ -118,6 +128,8 @@ def set_weights(made, weights):
             weight = weight.reshape(-1)
         if isinstance(owner, torch.nn.Conv1d) and weight.ndim == 4:  # of one row
             weight = weight[:, :, 0]
+        if isinstance(owner, torch.nn.Conv3d) and weight.ndim == 4:
+            weight = volume_kernel(weight, tensor.shape, weights)
         assert tensor.shape == weight.shape, f"{name}: {tuple(tensor.shape)}, not {weight.shape}"
         with torch.no_grad():
             tensor.copy_(torch.from_numpy(weight.copy()))

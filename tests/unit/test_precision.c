@@ -251,6 +251,7 @@ static void every_operator_in_every_precision(void **state)
     check_network(HWNAS_TEST_DATA "/every_operator.yaml", "c=12,gate=hard_sigmoid", 1);
     check_network(HWNAS_TEST_DATA "/more_layers.yaml", "groups=4,kernel=3,act=silu", 1);
     check_network(HWNAS_TEST_DATA "/more_layers.yaml", "groups=16,kernel=2,act=prelu", 1);
+    check_network(HWNAS_TEST_DATA "/volumes.yaml", "kernel=3,stride=2", 1);
 }
 
 static void what_the_processor_lacks_is_refused(void **state)

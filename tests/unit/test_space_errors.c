@@ -55,6 +55,7 @@ static void expect_failure(const char *text, size_t length, int line, int column
 #define HEAD "hwnas: 1\nname: bad\ninput: {image: [3, 8, 8]}\n" /* three lines */
 #define NET HEAD "network:\n"                                   /* four lines */
 #define SEQUENCE "hwnas: 1\nname: bad\ninput: {x: [16, 64]}\n"      /* three lines */
+#define CLIP "hwnas: 1\nname: bad\ninput: {x: [6, 4, 8, 8]}\nnetwork:\n" /* four lines */
 #define CHOICES(text) HEAD "choices:\n" text "network:\n  - relu\n"
 #define TEMPLATES(text) HEAD "templates:\n" text "network:\n  - relu\n"
 
@@ -237,6 +238,21 @@ static const struct bad_input {
     {NET "  - conv: {out: 4, groups: 2}\n", 5, 5, "groups", NULL},
     {NET "  - conv: {out: 4, groups: 3}\n", 5, 5,
      "3 groups do not divide both 3 input and 4 output channels", NULL},
+    {NET "  - conv3d: {out: 4}\n", 5, 5, "'conv3d' needs a volume", "of images 'conv'"},
+    {CLIP "  - conv: {out: 4}\n", 5, 5, "'conv' needs an image", "'conv3d'"},
+    {CLIP "  - max_pool: {kernel: 2}\n", 5, 5, "'max_pool' needs an image", "'conv3d'"},
+    {CLIP "  - global_avg_pool\n", 5, 5, "'global_avg_pool' needs an image", "[2, 3, 4]"},
+    {CLIP "  - conv3d: {out: 4, kernel: [3, 3]}\n", 5, 30, "takes 1 or 3 values, not 2",
+     "depth, height and width"},
+    {CLIP "  - conv3d: {out: 4, kernel: 9, pad: [0, 4, 4]}\n", 5, 5,
+     "reaches over a depth of 9 is larger than its padded input's of 4", "[depth, height, width]"},
+    {CLIP "  - conv3d: {out: 4, kernel: [1, 9, 1]}\n", 5, 5, "larger than its padded input of 8",
+     NULL},
+    {CLIP "  - conv3d: {out: 4, kernel: 65, pad: 32}\n", 5, 5, "of a depth of 64 at most, not 65",
+     "dilation"},
+    /* 4 divides 6 channels times 2 slices, but not the channels */
+    {CLIP "  - conv3d: {out: 4, kernel: [2, 1, 1], groups: 4}\n", 5, 5,
+     "4 groups do not divide both 6 input and 4 output channels", NULL},
     {NET "  - linear: {out: 10}\n", 5, 5, "'linear' needs batch x features", "flatten"},
     {NET "  - residual:\n      - conv: {out: 4}\n", 5, 5,
      "'add' cannot join the shapes 1x4x8x8 and "

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -201,6 +202,31 @@ static void points_of_spaces_have_the_published_params(void **state)
                      138365992); /* VGG-16 with batch normalisation */
 }
 
+/* torchvision.models.video: num_params and _ops of the weights. Folded, a batch norm is a bias: of
+ * 4,800 channels in R3D-18. */
+static void videos_have_the_published_costs(void **state)
+{
+    static const struct {
+        const char *code;
+        int64_t params;
+        double gmacs; /* to three digits after the point */
+    } points[] = {
+        {"stem=volume,depth=2222,kind=volume.volume.volume.volume", 33371472, 40.697},
+        {"stem=volume,depth=2222,kind=volume.image.image.image", 11695440, 43.343},
+        {"stem=split,depth=2222,kind=split.split.split.split", 31505325, 40.519},
+    };
+    hwnas_costs folded;
+    (void)state;
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        char code[128];
+        snprintf(code, sizeof code, "length=16,size=112,width=64,%s", points[i].code);
+        const hwnas_costs costs = costs_of("video_resnet", code, NULL, i ? NULL : &folded);
+        assert_int_equal(costs.params, points[i].params);
+        assert_true(fabs(1e-9 * (double)costs.macs - points[i].gmacs) <= 0.0005);
+    }
+    assert_int_equal(folded.params, points[0].params - 4800);
+}
+
 /* The space's nearest network has layers expanded to 240 channels instead of 200, 184 and 184, and
  * no bias in the layer before the last; the rest is the same. */
 static void mobilenet_v3_large_is_near_the_space_of_once_for_all(void **state)
@@ -241,6 +267,8 @@ static void spaces_have_their_sizes(void **state)
     check_count("yolo_like", "2457600000");
     /* stem, and of each of three stages widths, layers, kernel, kind of layer, excitation */
     check_count("fashion_mnist", "2654208");
+    /* clips 2 * 2; widths 3; stems 2; depths 3^4; kinds 3^4 */
+    check_count("video_resnet", "157464");
 }
 
 int main(int argc, char **argv)
@@ -251,6 +279,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(yolo_like_has_the_sizes_of_yolov5),
         cmocka_unit_test(points_of_spaces_are_networks_of_the_zoo),
         cmocka_unit_test(points_of_spaces_have_the_published_params),
+        cmocka_unit_test(videos_have_the_published_costs),
         cmocka_unit_test(mobilenet_v3_large_is_near_the_space_of_once_for_all),
         cmocka_unit_test(spaces_have_their_sizes),
     };

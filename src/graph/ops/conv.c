@@ -29,20 +29,16 @@ static const hwnas_onnx_row onnx_rows[] = {
     {0},
 };
 
-static hwnas_status need_image(const hwnas_tensor *in)
+static hwnas_status need_image(const hwnas_node *node, const hwnas_tensor *in)
 {
-    if (in->rank != 4)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'conv' needs an image (batch x channels x height x width), not %s",
-                          hwnas_tensor_shape(in).s);
-    return HWNAS_OK;
+    return hwnas_need_image(node, in, "of volumes 'conv3d' is the convolution");
 }
 
 static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const hwnas_attr *a = node->attrs;
-    TRY(need_image(in));
+    TRY(need_image(node, in));
     int64_t groups = a[GROUPS].ints[0], out = a[OUT].ints[0];
     if (in->dims[1] % groups || out % groups)
         return hwnas_fail(
@@ -69,7 +65,7 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const hwnas_tensor *weight = hwnas_node_input(graph, node, 1);
     const hwnas_attr *a = node->attrs;
-    TRY(need_image(in));
+    TRY(need_image(node, in));
     int64_t groups = a[GROUPS].ints[0];
     if (weight->rank != 4 || in->dims[1] % groups ||
         weight->dims[1] != in->dims[1] / groups || weight->dims[0] % groups)

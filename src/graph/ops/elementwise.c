@@ -155,6 +155,17 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
     }
 }
 
+hwnas_status hwnas_need_image(const hwnas_node *node, const hwnas_tensor *in,
+                              const char *of_volumes)
+{
+    if (in->rank == 4)
+        return HWNAS_OK;
+    const hwnas_status status = hwnas_fail(
+        HWNAS_E_INPUT, NULL, "'%s' needs an image (batch x channels x height x width), not %s",
+        node->op->name, hwnas_tensor_shape(in).s);
+    return in->rank == 5 ? hwnas_hint(status, "%s", of_volumes) : status;
+}
+
 hwnas_status hwnas_check_bias(const hwnas_graph *graph, const hwnas_node *node)
 {
     if (node->n_inputs <= 2)

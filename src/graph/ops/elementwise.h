@@ -54,6 +54,11 @@ int64_t hwnas_place_of(float index, int64_t n);
  * elements `macs`; so the sum over 2^17 layers stays within 64 bits whatever a file claims. */
 hwnas_status hwnas_check_macs(const hwnas_node *node, const hwnas_tensor *out, int64_t macs);
 
+/* HWNAS_E_INPUT when `in` is not batch x channels x height x width. `of_volumes`: what to try with
+ * a depth before the height. */
+hwnas_status hwnas_need_image(const hwnas_node *node, const hwnas_tensor *in,
+                              const char *of_volumes);
+
 /* HWNAS_E_INPUT when input 2, where there is one, is not one bias for each row of the weights
  * (input 1). */
 hwnas_status hwnas_check_bias(const hwnas_graph *graph, const hwnas_node *node);

@@ -4,11 +4,7 @@
 static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    if (in->rank != 4)
-        return hwnas_fail(
-            HWNAS_E_INPUT, NULL,
-            "'global_avg_pool' needs an image (batch x channels x height x width), not %s",
-            hwnas_tensor_shape(in).s);
+    TRY(hwnas_need_image(node, in, "of volumes mean: {axes: [2, 3, 4]} is the same"));
     *out = (hwnas_tensor){.name = out->name, .kind = out->kind, .rank = 4,
                           .dims = {in->dims[0], in->dims[1], 1, 1}};
     return HWNAS_OK;

@@ -1,5 +1,7 @@
 #include "graph/ops/pool.h"
 
+#include "graph/ops/elementwise.h"
+
 const hwnas_onnx_row hwnas_pool_onnx_rows[] = {
     {.name = "auto_pad", .text = "NOTSET"},
     {.name = "ceil_mode", .value = 0, .fallback = 0},
@@ -13,10 +15,7 @@ hwnas_status hwnas_infer_pool(const hwnas_graph *graph, const hwnas_node *node, 
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const hwnas_attr *a = node->attrs;
-    if (in->rank != 4)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'%s' needs an image (batch x channels x height x width), not %s",
-                          node->op->name, hwnas_tensor_shape(in).s);
+    TRY(hwnas_need_image(node, in, "of volumes a 'conv3d' with a stride makes smaller ones"));
     out->rank = 4;
     out->dims[0] = in->dims[0];
     out->dims[1] = in->dims[1];
