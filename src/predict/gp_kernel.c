@@ -51,47 +51,44 @@ double hwnas_gp_kernel_self(const hwnas_gp *gp, const double *factors, const dou
 }
 
 void hwnas_gp_kernel_gradient(const hwnas_gp *gp, const double *factors, double *gradient,
-                              const double *weights, size_t i, double *scratch)
+                              const double *weights, size_t i)
 {
-    size_t n_groups = gp->n_groups;
-    double *groups = scratch, *distances = groups + n_groups * i, *mismatches = distances + i;
-    double *products = mismatches + i;
-    double amplitude = factors[n_groups + HWNAS_GP_AMPLITUDE];
-    double linear = factors[n_groups + HWNAS_GP_LINEAR], self = 0;
-    memset(scratch, 0, (n_groups + 3) * i * sizeof *scratch);
+    const hwnas_gp_loops *loops = hwnas_gp_loops_best();
+    const size_t n_groups = gp->n_groups;
+    const double amplitude = factors[n_groups + HWNAS_GP_AMPLITUDE];
+    const double linear = factors[n_groups + HWNAS_GP_LINEAR];
+    double distances[CHUNK], mismatches[CHUNK], products[CHUNK];
+    double by_amplitude = 0, by_linear = 0, self = 0;
     for (size_t c = 0; c < gp->n_columns; c++) {
-        const double *x = gp->x + c * gp->capacity;
-        double value = x[i], *group = groups + gp->columns[c].group * i;
-        if (gp->columns[c].is_categorical) {
-            for (size_t j = 0; j < i; j++)
-                group[j] += x[j] != value;
-            continue;
-        }
-        self += value * value;
-        for (size_t j = 0; j < i; j++) {
-            group[j] += (x[j] - value) * (x[j] - value);
-            products[j] += x[j] * value;
-        }
+        const double value = gp->x[c * gp->capacity + i];
+        self += gp->columns[c].is_categorical ? 0 : value * value;
     }
-    for (size_t g = 0; g < n_groups; g++) {
-        double weight = factors[g], *sum = gp->group_is_categorical[g] ? mismatches : distances;
-        for (size_t j = 0; j < i; j++)
-            sum[j] += weight * groups[g * i + j];
-    }
-
-    double by_amplitude = 0, by_linear = 0;
-    hwnas_gp_loops_best()->derive(distances, mismatches, weights, amplitude, i);
-    for (size_t j = 0; j < i; j++) {
-        by_amplitude -= mismatches[j]; /* each of them minus the weighted kernel */
-        by_linear += weights[j] * products[j];
+    for (size_t first = 0; first < i; first += CHUNK) {
+        const size_t length = i - first < CHUNK ? i - first : CHUNK;
+        memset(distances, 0, length * sizeof *distances);
+        memset(mismatches, 0, length * sizeof *mismatches);
+        memset(products, 0, length * sizeof *products);
+        for (size_t c = 0; c < gp->n_columns; c++) {
+            const double *x = gp->x + c * gp->capacity;
+            const double weight = factors[gp->columns[c].group];
+            if (gp->columns[c].is_categorical)
+                loops->add_mismatches(mismatches, x + first, x[i], weight, length);
+            else
+                loops->add_distances(distances, products, x + first, x[i], weight, length);
+        }
+        loops->derive(distances, mismatches, weights + first, amplitude, length);
+        for (size_t j = 0; j < length; j++)
+            by_amplitude -= mismatches[j]; /* each of them minus the weighted kernel */
+        by_linear += loops->sum_products(weights + first, products, length);
+        for (size_t c = 0; c < gp->n_columns; c++) {
+            const double *x = gp->x + c * gp->capacity;
+            const size_t group = gp->columns[c].group;
+            gradient[group] +=
+                factors[group] * (gp->columns[c].is_categorical
+                                      ? loops->sum_mismatches(mismatches, x + first, x[i], length)
+                                      : loops->sum_distances(distances, x + first, x[i], length));
+        }
     }
     gradient[n_groups + HWNAS_GP_AMPLITUDE] += by_amplitude + 0.5 * weights[i] * amplitude;
     gradient[n_groups + HWNAS_GP_LINEAR] += linear * (by_linear + 0.5 * weights[i] * self);
-    for (size_t g = 0; g < n_groups; g++) {
-        const double *slope = gp->group_is_categorical[g] ? mismatches : distances;
-        double sum = 0;
-        for (size_t j = 0; j < i; j++)
-            sum += slope[j] * groups[g * i + j];
-        gradient[g] += factors[g] * sum;
-    }
 }

@@ -65,27 +65,23 @@ double hwnas_gp_log_prior(const hwnas_gp *gp, const double *parameters, double *
 
 /* The rest of the gradient of the log likelihood: from the factor to the inverse, and from there
  * d/dp = 1/2 trace((a a' - K^-1) dK/dp) with a = K^-1 y (Rasmussen and Williams, eq. 5.9). */
-static hwnas_status add_gradient(const hwnas_gp *gp, const double *parameters, double *gradient,
-                                 double *factor, const double *full)
+static void add_gradient(const hwnas_gp *gp, const double *parameters, double *gradient,
+                         double *factor, const double *full)
 {
     size_t n = gp->n;
-    double *scratch = NULL;
-    TRY(hwnas_try_alloc((void **)&scratch, (gp->n_groups + 4) * n * sizeof *scratch,
-                        "the gradient of a Gaussian process"));
-    double *weights = scratch + (gp->n_groups + 3) * n, trace = 0;
+    double *weights = hwnas_alloc(n * sizeof *weights), trace = 0;
     double *factors = hwnas_alloc((gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *factors);
     hwnas_gp_factors(gp, factors, parameters);
     LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (lapack_int)n, factor, (lapack_int)n);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++)
             weights[j] = full[i] * full[j] - factor[j * n + i];
-        hwnas_gp_kernel_gradient(gp, factors, gradient, weights, i, scratch);
+        hwnas_gp_kernel_gradient(gp, factors, gradient, weights, i);
         trace += weights[i];
     }
     gradient[gp->n_groups + HWNAS_GP_NOISE] += 0.5 * factors[gp->n_groups + HWNAS_GP_NOISE] * trace;
-    free(scratch);
+    free(weights);
     free(factors);
-    return HWNAS_OK;
 }
 
 hwnas_status hwnas_gp_log_posterior(double *out, double *gradient, const hwnas_gp *gp,
@@ -111,7 +107,7 @@ hwnas_status hwnas_gp_log_posterior(double *out, double *gradient, const hwnas_g
                 1);
     if (gradient) {
         memset(gradient, 0, (gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *gradient);
-        TRY_OUT(add_gradient(gp, parameters, gradient, factor, full));
+        add_gradient(gp, parameters, gradient, factor, full);
     }
     *out = sum + hwnas_gp_log_prior(gp, parameters, gradient);
 out:

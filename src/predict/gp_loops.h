@@ -2,7 +2,8 @@
  * compiled for more than one instruction set.
  *
  * All versions give the same bits: each element goes through the same operations in the same order,
- * and none of them is fused, so a fit does not depend on what the processor has. */
+ * none of them is fused, and what is summed up is summed in as many lanes, whatever the registers
+ * have, so a fit does not depend on what the processor has. */
 #ifndef HWNAS_PREDICT_GP_LOOPS_H
 #define HWNAS_PREDICT_GP_LOOPS_H
 
@@ -27,6 +28,10 @@ typedef struct hwnas_gp_loops {
     /* In place of both sums the derivatives by them of weights[j] times the Matern kernel. */
     void (*derive)(double *restrict distances, double *restrict mismatches,
                    const double *restrict weights, double amplitude, size_t n);
+    /* The sum of slopes[j] (x[j] - value)^2, and of slopes[j] where x[j] is not `value`. */
+    double (*sum_distances)(const double *slopes, const double *x, double value, size_t n);
+    double (*sum_mismatches)(const double *slopes, const double *x, double value, size_t n);
+    double (*sum_products)(const double *a, const double *b, size_t n);
 } hwnas_gp_loops;
 
 /* From the best to the one that every processor has, which is the last. */

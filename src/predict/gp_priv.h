@@ -13,10 +13,9 @@ void hwnas_gp_kernel(const hwnas_gp *gp, const double *factors, double *out, con
 /* Of a standardised row with itself. */
 double hwnas_gp_kernel_self(const hwnas_gp *gp, const double *factors, const double *row);
 /* Adds to `gradient` the derivative of the kernel between rows i and j by the hyper-parameters,
- * times weights[j], for all j < i, and half of weights[i] times that of row i with itself.
- * `scratch` has (n_groups + 3) i doubles. */
+ * times weights[j], for all j < i, and half of weights[i] times that of row i with itself. */
 void hwnas_gp_kernel_gradient(const hwnas_gp *gp, const double *factors, double *gradient,
-                              const double *weights, size_t i, double *scratch);
+                              const double *weights, size_t i);
 
 void hwnas_gp_own_row(const hwnas_gp *gp, double *out, size_t i); /* row i, standardised */
 /* The lower Cholesky factor of the kernel matrix with noise, in LAPACK's column order. */

@@ -162,6 +162,24 @@ static void loops_of_all_processors_agree(void **state)
             assert_float_equal(results[1][j], -weights[j] * decay * (1 + r) * 5 / 6, 1e-14);
             assert_float_equal(results[2][j], -weights[j] * k, 1e-14);
         }
+        for (size_t n = 0; n < 40; n++) { /* also less than a vector has */
+            long double distances = 0, others = 0, product = 0, size = 0;
+            for (size_t j = 0; j < n; j++) {
+                distances += (long double)weights[j] * (x[j] - 0.3) * (x[j] - 0.3);
+                others += x[j] == 1 ? 0 : weights[j];
+                product += (long double)weights[j] * x[j];
+                size += fabs(weights[j]) * (1 + pow(x[j] - 0.3, 2));
+            }
+            const double got[] = {loops->sum_distances(weights, x, 0.3, n),
+                                  loops->sum_mismatches(weights, x, 1, n),
+                                  loops->sum_products(weights, x, n)};
+            assert_true(fabsl(got[0] - distances) <= 1e-15 * size);
+            assert_true(fabsl(got[1] - others) <= 1e-15 * size);
+            assert_true(fabsl(got[2] - product) <= 2e-15 * size);
+        }
+        results[2][0] += loops->sum_distances(weights, x, 0.3, N);
+        results[2][1] += loops->sum_mismatches(weights, x, 1, N);
+        results[2][2] += loops->sum_products(weights, x, N);
         if (n_versions++)
             assert_memory_equal(results, firsts, sizeof results);
         memcpy(firsts, results, sizeof firsts);
