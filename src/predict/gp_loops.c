@@ -85,68 +85,58 @@ BODY void derive(double *restrict distances, double *restrict mismatches,
 
 /* ---- Sums ---- */
 
-/* These functions are inlined, so there is no calling convention to warn of. */
+/* GCC warns, at the end of the file, of how a vector is returned, which is of no matter to
+ * functions that are always inlined. */
 #pragma GCC diagnostic ignored "-Wpsabi"
 
+/* Several sums side by side, as an addition has to wait for the one before it. */
 enum { LANES = 4, N_SUMS = 4 };
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
 typedef int64_t lane_bits __attribute__((vector_size(LANES * sizeof(int64_t))));
+typedef enum { DISTANCE, MISMATCH, PRODUCT } term;
 
-BODY lanes take_lanes(const double *from)
+BODY double term_of(term what, double a, double x, double value)
 {
-    lanes out;
-    memcpy(&out, from, sizeof out);
-    return out;
+    switch (what) {
+    case DISTANCE:
+        return a * ((x - value) * (x - value));
+    case MISMATCH:
+        return x != value ? a : 0;
+    case PRODUCT:
+        break;
+    }
+    return a * x;
 }
 
-BODY double sum_lanes(const lanes *sums)
+BODY lanes terms_of(term what, const double *from_a, const double *from_x, double value)
 {
+    lanes a, x;
+    memcpy(&a, from_a, sizeof a);
+    memcpy(&x, from_x, sizeof x);
+    switch (what) {
+    case DISTANCE:
+        return a * ((x - value) * (x - value));
+    case MISMATCH:
+        return (lanes)((lane_bits)a & (x != value));
+    case PRODUCT:
+        break;
+    }
+    return a * x;
+}
+
+BODY double sum_terms(term what, const double *a, const double *x, double value, size_t n)
+{
+    lanes sums[N_SUMS] = {{0}};
+    double rest = 0;
+    size_t j = 0;
+    for (; j + N_SUMS * LANES <= n; j += N_SUMS * LANES)
+#pragma GCC unroll 4
+        for (size_t k = 0; k < N_SUMS; k++)
+            sums[k] += terms_of(what, a + j + k * LANES, x + j + k * LANES, value);
+    for (; j < n; j++)
+        rest += term_of(what, a[j], x[j], value);
     const lanes all = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    return (all[0] + all[2]) + (all[1] + all[3]);
-}
-
-/* Several sums at a time, as an addition takes as long as some of them that follow each other. */
-#define SUM_UP(n, of_lanes, of_one)                                                                \
-    lanes sums[N_SUMS] = {{0}};                                                                    \
-    double rest = 0;                                                                               \
-    size_t j = 0;                                                                                  \
-    for (; j + N_SUMS * LANES <= n; j += N_SUMS * LANES) {                                         \
-        sums[0] += of_lanes(j);                                                                    \
-        sums[1] += of_lanes(j + LANES);                                                            \
-        sums[2] += of_lanes(j + 2 * LANES);                                                        \
-        sums[3] += of_lanes(j + 3 * LANES);                                                        \
-    }                                                                                              \
-    for (; j < n; j++)                                                                             \
-        rest += of_one(j);                                                                         \
-    return sum_lanes(sums) + rest
-
-BODY double sum_distances(const double *slopes, const double *x, double value, size_t n)
-{
-#define FROM(j) (take_lanes(x + (j)) - value)
-#define OF_LANES(j) (take_lanes(slopes + (j)) * (FROM(j) * FROM(j)))
-#define OF_ONE(j) (slopes[j] * ((x[j] - value) * (x[j] - value)))
-    SUM_UP(n, OF_LANES, OF_ONE);
-#undef FROM
-#undef OF_LANES
-#undef OF_ONE
-}
-
-BODY double sum_mismatches(const double *slopes, const double *x, double value, size_t n)
-{
-#define OF_LANES(j) (lanes)((lane_bits)take_lanes(slopes + (j)) & (take_lanes(x + (j)) != value))
-#define OF_ONE(j) (x[j] != value ? slopes[j] : 0)
-    SUM_UP(n, OF_LANES, OF_ONE);
-#undef OF_LANES
-#undef OF_ONE
-}
-
-BODY double sum_products(const double *a, const double *b, size_t n)
-{
-#define OF_LANES(j) (take_lanes(a + (j)) * take_lanes(b + (j)))
-#define OF_ONE(j) (a[j] * b[j])
-    SUM_UP(n, OF_LANES, OF_ONE);
-#undef OF_LANES
-#undef OF_ONE
+    return (all[0] + all[2]) + (all[1] + all[3]) + rest;
 }
 
 /* The loops above, compiled once more: functions `name`_mismatches and so on. */
@@ -177,16 +167,16 @@ BODY double sum_products(const double *a, const double *b, size_t n)
     attributes static double name##_sum_distances(const double *slopes, const double *x,           \
                                                   double value, size_t n)                          \
     {                                                                                              \
-        return sum_distances(slopes, x, value, n);                                                 \
+        return sum_terms(DISTANCE, slopes, x, value, n);                                           \
     }                                                                                              \
     attributes static double name##_sum_mismatches(const double *slopes, const double *x,          \
                                                    double value, size_t n)                         \
     {                                                                                              \
-        return sum_mismatches(slopes, x, value, n);                                                \
+        return sum_terms(MISMATCH, slopes, x, value, n);                                           \
     }                                                                                              \
     attributes static double name##_sum_products(const double *a, const double *b, size_t n)       \
     {                                                                                              \
-        return sum_products(a, b, n);                                                              \
+        return sum_terms(PRODUCT, a, b, 0, n);                                                     \
     }
 #define LOOPS(name, is_supported)                                                                  \
     {                                                                                              \
