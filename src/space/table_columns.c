@@ -4,12 +4,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 char *hwnas_table_file(const char **names, const char *path)
 {
     const char *mark = strrchr(path, '?');
     const bool has_names = mark && access(path, F_OK) != 0;
     *names = has_names ? mark + 1 : NULL;
     return hwnas_printf("%.*s", (int)(has_names ? (size_t)(mark - path) : strlen(path)), path);
+}
+
+size_t hwnas_table_name_length(const char *text)
+{
+    const size_t n = hwnas_file_name_length(text);
+    const char *names;
+    char *path = hwnas_printf("%.*s", (int)n, text), *file = hwnas_table_file(&names, path);
+    const size_t length = strlen(file);
+    free(path);
+    free(file);
+    return length;
 }
 
 void hwnas_table_columns_done(hwnas_table_columns *columns)

@@ -20,6 +20,8 @@ typedef struct hwnas_table_columns {
  * choices: "FILE?depth=d,kernel=k1+k2", one column for all positions of a choice or one for each;
  * "FILE?code=name" has whole codes. A file of the whole name is taken as it is. Yours to free(). */
 char *hwnas_table_file(const char **names, const char *path);
+/* Of "FILE?NAMES#COLUMN" how long FILE is, and of all that hwnas_file_name_length() takes. */
+size_t hwnas_table_name_length(const char *text);
 
 /* `names`: what stands behind the '?'; NULL: nothing. To be done with even after a failure. */
 HWNAS_CHECKED hwnas_status hwnas_table_columns_find(hwnas_table_columns *out,

@@ -320,7 +320,7 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
             TRY(hwnas_session_note_unverified(s));
         return make_ready(s);
     }
-    TRY(hwnas_facts_check(s->store, s->job, s->setup.wide));
+    TRY(hwnas_facts_check(s->store, s->job, &s->setup));
     if (!s->told_version)
         TRY(hwnas_facts_note_version(s->store, s->job->study));
     s->told_version = true;

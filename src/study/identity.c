@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "predict/predict.h"
+#include "space/table_columns.h"
 #include "study/settings.h"
 
 /* ---- Files by their contents ---- */
@@ -27,15 +28,15 @@ static char *hash_file(const char *path)
                         (unsigned long long)hash.low64);
 }
 
-/* "table:FILE#COLUMN", "replay:FILE#COLUMN" or the name of a predictor, with the file's hash in the
- * place of its path; what is not a file stays. */
+/* "table:FILE#COLUMN", "replay:FILE?NAMES#COLUMN" or the name of a predictor, with the file's hash
+ * in the place of its path; what is not a file stays, and so does what has the hash already. */
 static json_t *by_contents(const char *text)
 {
     if (!text)
         return json_null();
     const char *colon = strchr(text, ':');
     const char *rest = colon ? colon + 1 : text;
-    const size_t n = hwnas_file_name_length(rest);
+    const size_t n = hwnas_table_name_length(rest);
     char *path = NULL, *hash = NULL;
     if (colon)
         path = hwnas_printf("%.*s", (int)n, rest);
@@ -148,6 +149,27 @@ json_t *hwnas_job_identity(const hwnas_job *job)
 json_t *hwnas_job_fingerprint(const hwnas_job *job)
 {
     return describe(job, by_contents);
+}
+
+static bool renew(json_t *parent, const char *key)
+{
+    const char *text = json_string_value(json_object_get(parent, key));
+    if (!text || !strchr(text, '?'))
+        return false;
+    json_t *renewed = by_contents(text);
+    const bool is_new = strcmp(json_string_value(renewed), text) != 0;
+    json_object_set_new(parent, key, renewed);
+    return is_new;
+}
+
+bool hwnas_fingerprint_renew(json_t *fingerprint)
+{
+    bool is_new = renew(fingerprint, "accuracy");
+    is_new |= renew(fingerprint, "device");
+    json_t *devices = json_object_get(fingerprint, "devices");
+    for (size_t i = 0; i < json_array_size(devices); i++)
+        is_new |= renew(json_array_get(devices, i), "device");
+    return is_new;
 }
 
 /* ---- Reading ---- */

@@ -12,6 +12,11 @@ json_t *hwnas_job_identity(const hwnas_job *job);
  * space is left out; it has a fingerprint of its own. A new reference. */
 json_t *hwnas_job_fingerprint(const hwnas_job *job);
 
+/* Of a study's fingerprint: older studies knew tables whose columns have other names by their
+ * paths. Where such a file is, its contents take the place of its path. Says whether there was one.
+ */
+bool hwnas_fingerprint_renew(json_t *fingerprint);
+
 /* Goals, devices and settings from what hwnas_job_identity() wrote; strings are borrowed from it.
  */
 HWNAS_CHECKED hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity);

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "device/device.h"
 #include "predict/active.h"
+#include "space/table_columns.h"
 #include "study/job_goals.h"
 #include "study/job_settings.h"
 #include "study/settings.h"
@@ -37,13 +38,13 @@ static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *t
     if (!is_file)
         return text;
     char *path = hwnas_file_beside(from, rest);
-    char *column = rest != text ? path + hwnas_file_name_length(path) : path + strlen(path);
-    const bool has_column = *column == '#';
-    if (has_column)
+    char *column = rest != text ? path + hwnas_table_name_length(path) : path + strlen(path);
+    const char mark = *column; /* of the column, or of what columns are called */
+    if (mark)
         *column++ = '\0';
     char *absolute = hwnas_file_real(path);
-    char *whole = hwnas_arena_printf(job->arena, "%.*s%s%s%s", (int)(rest - text), text,
-                                     absolute ? absolute : path, has_column ? "#" : "", column);
+    char *whole = hwnas_arena_printf(job->arena, "%.*s%s%.*s%s", (int)(rest - text), text,
+                                     absolute ? absolute : path, mark ? 1 : 0, &mark, column);
     free(absolute);
     free(path);
     return whole;

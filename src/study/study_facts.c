@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "measure/conditions.h"
+#include "space/among.h"
 #include "study/identity.h"
 #include "study/job_source.h"
 
@@ -198,7 +199,24 @@ out:
     return status;
 }
 
-hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const hwnas_space *space)
+static hwnas_status check_among(const hwnas_setup *setup, const hwnas_place *place)
+{
+    const uint64_t then = setup->choice.n_among;
+    const size_t n = setup->walked->among ? setup->walked->among->n : 0;
+    if (!then || then == n)
+        return HWNAS_OK;
+    char *now = n ? hwnas_printf("%zu", n) : hwnas_strdup("the whole space");
+    const hwnas_status status =
+        hwnas_fail(HWNAS_E_INPUT, place,
+                   "this study stays among the %llu networks that its tables had, and now they "
+                   "have %s",
+                   (unsigned long long)then, now);
+    free(now);
+    return hwnas_hint(
+        status, "continue it with the tables that it was begun with, or give another --study");
+}
+
+hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const hwnas_setup *setup)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_place place = {.file = job->study};
@@ -212,10 +230,14 @@ hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job, const h
         status = hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
         goto out;
     }
-    TRY_OUT(check_space(their_space, space, &place));
+    const bool was_by_path = hwnas_fingerprint_renew(theirs);
+    TRY_OUT(check_space(their_space, setup->wide, &place));
     TRY_OUT(compare(mine, theirs, my_words, their_words, &place));
+    TRY_OUT(check_among(setup, &place));
     if (!json_equal(my_words, their_words))
         TRY_OUT(hwnas_facts_set_json(store, "job", my_words));
+    if (was_by_path)
+        TRY_OUT(hwnas_facts_set_json(store, "fingerprint", mine));
     status = hwnas_job_keep(store, job); /* its budget may be another */
 out:
     json_decref(mine);

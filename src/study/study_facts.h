@@ -13,10 +13,10 @@ char *hwnas_space_fingerprint(const hwnas_space *space);
 
 HWNAS_CHECKED hwnas_status hwnas_facts_write(hwnas_store *store, const hwnas_job *job,
                                              const hwnas_space *space);
-/* HWNAS_E_INPUT when the study is of another search; says what differs. Where only files have
- * moved, the study learns their new places. */
+/* HWNAS_E_INPUT when the study is of another search, or its tables have more or fewer of its
+ * networks; says what differs. Where only files have moved, the study learns their new places. */
 HWNAS_CHECKED hwnas_status hwnas_facts_check(hwnas_store *store, const hwnas_job *job,
-                                             const hwnas_space *space);
+                                             const hwnas_setup *setup);
 /* Notes that another version of hwnas began it, or one of this version with other code to propose
  * with, as between releases: what a strategy proposes may change. */
 HWNAS_CHECKED hwnas_status hwnas_facts_note_version(hwnas_store *store, const char *study);

@@ -75,6 +75,69 @@ END
     is out 'd["among"] is None and d["failed"] > 0'
 }
 
+# two_tables: good.csv, and slow.csv whose columns are called otherwise than the space's choices.
+two_tables() {
+    python3 - "$D/transnas_micro.csv" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))[::40]
+with open("slow.csv", "w") as slow, open("good.csv", "w") as good:
+    print("cell,took_ms", file=slow)
+    print("cell,top1_pct", file=good)
+    for row in rows:
+        print(f"{row['arch']},{1 + int(row['macs_count']) / 1e9}", file=slow)
+        print(f"{row['arch']},{50 + int(row['params_count']) / 1e6}", file=good)
+END
+}
+
+@test "tables whose columns have other names are known by their contents, and read from everywhere" {
+    mkdir here
+    (cd here && two_tables)
+    cat >here/job.yaml <<'END'
+{space: transnas_micro, accuracy: 'table:good.csv?op=cell#top1_pct', device: 'replay:slow.csv?op=cell#took_ms',
+ objectives: [accuracy, latency], budget: {trials: 5}}
+END
+    ends 0 search here/job.yaml --study s.db
+    mv here there
+    ends 0 search there/job.yaml --study s.db --resume --trials 10
+    # An older study, which has the paths as the job wrote them.
+    python3 - <<'END'
+import json, sqlite3
+db = sqlite3.connect("s.db")
+(text,), = db.execute("SELECT value FROM fact WHERE key = 'fingerprint'")
+fact = json.loads(text)
+assert ".csv" not in text and fact["devices"][0]["device"] == fact["device"], text
+fact["accuracy"] = "table:good.csv?op=cell#top1_pct"
+fact["device"] = fact["devices"][0]["device"] = "replay:slow.csv?op=cell#took_ms"
+db.execute("UPDATE fact SET value = ? WHERE key = 'fingerprint'", (json.dumps(fact),))
+db.commit()
+END
+    cp s.db there/older.db
+    cd there
+    ends 0 search job.yaml --study older.db --resume --trials 15
+    sed -i '5s/$/1/' slow.csv
+    refuses 2 "older.db: the device has other contents since this study was made" \
+        search job.yaml --study older.db --resume --trials 20
+}
+
+@test "a study is not continued when its tables have fewer of its networks" {
+    two_tables
+    search transnas_micro 'table:good.csv?op=cell#top1_pct' 'replay:slow.csv?op=cell#took_ms' latency --trials 5 --study s.db
+    sed -i '$d' slow.csv
+    # Of the file of an older study nothing but its path is known.
+    python3 - <<'END'
+import json, sqlite3
+db = sqlite3.connect("s.db")
+(text,), = db.execute("SELECT value FROM fact WHERE key = 'fingerprint'")
+fact = json.loads(text)
+fact["device"] = fact["devices"][0]["device"] = "replay:slow.csv?op=cell#took_ms"
+db.execute("UPDATE fact SET value = ? WHERE key = 'fingerprint'", (json.dumps(fact),))
+db.commit()
+END
+    refuses 2 "s.db: this study stays among the 18 networks that its tables had, and now they have 17" \
+        search --space transnas_micro --accuracy 'table:good.csv?op=cell#top1_pct' --device 'replay:slow.csv?op=cell#took_ms' \
+        --objectives accuracy,latency --confirm 0 --ties 0 --trials 8 --study s.db --resume
+}
+
 @test "tables in common, columns of other names, rows of other spaces" {
     # Every other network has a latency, and the first hundred an accuracy; the second half is of no network.
     python3 - "$D/transnas_micro.csv" <<'END'
