@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CancelledError", "CrashedError", "DisturbedError", "Error", "Estimate", "Executable", "ExhaustedError",
-    "Evaluation", "InfeasibleError", "InputError", "IOFailure", "LibraryError", "Measurement", "Measurer", "Network",
-    "NotFoundError", "OutOfMemoryError", "Predictor", "Profile", "Progress", "Report", "Rows", "SlowerError",
+    "Evaluation", "InfeasibleError", "InputError", "IOFailure", "LibraryError", "Measurement", "Measurer", "Mix",
+    "Network", "NotFoundError", "OutOfMemoryError", "Predictor", "Profile", "Progress", "Report", "Rows", "SlowerError",
     "Space", "Study", "TimedOutError", "Trial", "UnsupportedError", "UsageError", "Value", "WrongResultError",
     "compare", "compare_baseline", "devices", "latency", "optimize", "optuna_objective", "plan", "profile",
     "save_page", "save_picture", "search", "set_log", "version", "versions",
@@ -144,7 +144,7 @@ _ERRORS: List[Tuple[str, Type[Error]]] = [
     ("DISTURBED", DisturbedError),
 ]
 _PRECISIONS = ["f32", "tf32", "bf16", "f16", "s8", "w8", "w4"]  # as hwnas_precision
-_MIXINGS = {"mixed": 1 << 1, "mixed-bf16": 1 << 2}  # bits, as hwnas_mixing
+_MIXINGS = ["", "mixed", "mixed-bf16"]  # as hwnas_mixing
 _OPTIMIZERS = ["no_training", "sgd", "adamw"]  # as hwnas_optimizer
 _FORMATS = ["text", "json", "csv", "dot", "jsonl", "markdown"]  # as hwnas_format
 _LOG_LEVELS = ["warning", "info", "debug", "note"]  # as hwnas_log_level
@@ -252,10 +252,17 @@ class _CStudyOptions(ctypes.Structure):
                 ("flags", ctypes.POINTER(_CJobFlag))]
 
 
+class _CStudyMix(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_char_p), ("floats", ctypes.c_int), ("n_layers", ctypes.c_size_t),
+                ("n_s8", ctypes.c_size_t), ("layers", ctypes.c_char_p), ("error", ctypes.c_double),
+                ("max_error", ctypes.c_double)]
+
+
 class _CStudyTrial(ctypes.Structure):
     _fields_ = [("number", ctypes.c_uint64), ("code", ctypes.c_char_p), ("digest", ctypes.c_char_p),
                 ("batch", ctypes.c_int), ("threads", ctypes.c_int), ("precision", ctypes.c_int),
-                ("is_again", ctypes.c_bool), ("n_values", ctypes.c_size_t), ("values", ctypes.POINTER(_CValue))]
+                ("is_again", ctypes.c_bool), ("n_values", ctypes.c_size_t), ("values", ctypes.POINTER(_CValue)),
+                ("mixing", ctypes.c_int), ("n_mixes", ctypes.c_size_t), ("mixes", ctypes.POINTER(_CStudyMix))]
 
 
 class _CSurveyOptions(ctypes.Structure):
@@ -355,6 +362,7 @@ _STRUCTS: Dict[str, Type[ctypes.Structure]] = {
     "hwnas_measurer_options": _CMeasurerOptions, "hwnas_search_progress": _CProgress, "hwnas_chart": _CChart,
     "hwnas_job_key_info": _CJobKeyInfo, "hwnas_job_flag": _CJobFlag, "hwnas_search_options": _CSearchOptions,
     "hwnas_study_options": _CStudyOptions, "hwnas_study_trial": _CStudyTrial,
+    "hwnas_study_mix": _CStudyMix,
     "hwnas_survey_options": _CSurveyOptions, "hwnas_profile_options": _CProfileOptions,
     "hwnas_recorded_profile": _CRecordedProfile, "hwnas_compare_options": _CCompareOptions,
     "hwnas_baseline_options": _CBaselineOptions, "hwnas_forecast_options": _CForecastOptions,
@@ -367,6 +375,8 @@ _ENUMERATORS: Dict[str, int] = {
     "HWNAS_N_STATUS": len(_ERRORS) + 1,
     **{f"HWNAS_{name.upper()}": i for i, name in enumerate(_PRECISIONS)},
     "HWNAS_N_PRECISIONS": len(_PRECISIONS),
+    **{f"HWNAS_{name.upper().replace('-', '_') or 'UNMIXED'}": i for i, name in enumerate(_MIXINGS)},
+    "HWNAS_N_MIXINGS": len(_MIXINGS),
     **{f"HWNAS_{name.upper()}": i for i, name in enumerate(_OPTIMIZERS)},
     "HWNAS_N_OPTIMIZERS": len(_OPTIMIZERS),
     **{f"HWNAS_{name.upper()}": i for i, name in enumerate(_FORMATS)},
@@ -1301,9 +1311,10 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
     def numbers(given: Any, word: str) -> List[int]:
         return [-1 if x == word else int(x) for x in _list(given)]
 
+    mixings = {p for p in _list(precisions) if p in _MIXINGS[1:]}
     texts = {"models": _list(models), "devices": _list(devices)}
     ints = {"batches": numbers(batches, ""), "threads": numbers(threads, "all"), "streams": numbers(streams, "fill"),
-            "precisions": [_precision(p) for p in _list(precisions) if p not in _MIXINGS]}
+            "precisions": [_precision(p) for p in _list(precisions) if p not in mixings]}
     fields: Dict[str, Any] = {f"n_{key}": len(value) for key, value in {**texts, **ints}.items()}
     arrays: Dict[str, Any] = {key: _text_array(value) for key, value in texts.items()}
     arrays.update({key: (ctypes.c_int * max(len(value), 1))(*value) for key, value in ints.items()})
@@ -1313,7 +1324,7 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
     return _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
                     interval=interval, seconds=seconds, min_runs=min_runs, with_layers=layers,
                     verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
-                    shape=_bytes(shape), mixings=sum({_MIXINGS[p] for p in _list(precisions) if p in _MIXINGS}),
+                    shape=_bytes(shape), mixings=sum({1 << _MIXINGS.index(p) for p in mixings}),
                     max_error=-1 if max_error is None else max_error, training=_optimizer(training),
                     samples=samples, epochs=epochs, prices=_bytes(prices), **fields)
 
@@ -1567,8 +1578,22 @@ def plan(job: Job = None, *, study: Optional[PathLike] = None, **keys: Any) -> R
     return made
 
 
+class Mix(NamedTuple):
+    """Which layers are in 8-bit integers, where each has a precision of its own: `layers` has a letter
+    for each of `n_layers`, "s" where it is, or "f"; the others are in `floats`. `error`: of outputs
+    beside f32 on random inputs, a share."""
+
+    floats: str
+    n_layers: int
+    n_s8: int
+    layers: str
+    error: float
+    max_error: float
+
+
 class Trial(NamedTuple):
-    """A network of a study. `values`: what is known of it, as "params", "accuracy"."""
+    """A network of a study. `values`: what is known of it, as "params", "accuracy". `mixing`: "mixed"
+    where layers have a precision each, which `mixes` has by device once they were measured."""
 
     number: int
     code: str
@@ -1578,11 +1603,18 @@ class Trial(NamedTuple):
     precision: str
     is_again: bool
     values: Dict[str, Value]
+    mixing: str
+    mixes: Dict[str, Mix]
+
+
+def _mix(raw: Any) -> Mix:
+    return Mix(_PRECISIONS[raw.floats], raw.n_layers, raw.n_s8, _str(raw.layers), raw.error, raw.max_error)
 
 
 def _trial(raw: Any) -> Trial:
     return Trial(raw.number, _str(raw.code), _str(raw.digest), raw.batch, raw.threads, _PRECISIONS[raw.precision],
-                 raw.is_again, _values(raw.values, raw.n_values))
+                 raw.is_again, _values(raw.values, raw.n_values), _MIXINGS[raw.mixing],
+                 {_str(raw.mixes[i].device): _mix(raw.mixes[i]) for i in range(raw.n_mixes)})
 
 
 # What JSON's units are in SI.
@@ -1673,7 +1705,8 @@ class Study(_Handle):
         _lib.hwnas_study_front(ctypes.byref(out), ctypes.byref(n), self._handle, device)
         trials = [_trial(out[i]) for i in range(n.value)]
         return Rows({"trial": t.number, "code": t.code, "digest": t.digest, "batch": t.batch, "threads": t.threads,
-                     "precision": t.precision, **_flat(t.values)} for t in trials)
+                     "precision": t.mixing or t.precision, **({"mixes": t.mixes} if t.mixes else {}),
+                     **_flat(t.values)} for t in trials)
 
     def trials(self) -> Rows:
         """All trials by number, also those that failed ("status", "message") or run; SI."""
@@ -1682,8 +1715,11 @@ class Study(_Handle):
         rows = Rows()
         for t in found:
             values = {name: _si(v) for name, v in t.get("objectives", {}).items()}
+            mixes = {name: Mix(m["floats"], m["n_layers"], m["layers_in_s8"], m["layers"], m["mixed_error"],
+                               m["max_error"]) for name, m in t.get("measurement", {}).get("mix", {}).items()}
             rows.append({"trial": t["trial"], "code": t["arch"], "status": t["status"], "on_front": t.get("front"),
-                         "feasible": t.get("feasible"), "message": t.get("message"), **_flat(values)})
+                         "feasible": t.get("feasible"), "message": t.get("message"),
+                         **({"mixes": mixes} if mixes else {}), **_flat(values)})
         return rows
 
     def report(self) -> Report:

@@ -53,18 +53,34 @@ HWNAS_API bool hwnas_study_is_running(const char *path);
  * nothing was asked leaves no file. */
 HWNAS_API void hwnas_study_close(hwnas_study *study);
 
-/* A network of a study. Fields may follow in later versions. */
+/* Which layers of a network are in 8-bit integers on one device, where each has a precision of its
+ * own (docs/searching.md, "A precision for each layer"). */
+typedef struct hwnas_study_mix {
+    const char *device;     /* as the job names it; of a phase its name, or "decode.NAME" */
+    hwnas_precision floats; /* of the other layers: HWNAS_F32 or HWNAS_BF16 */
+    size_t n_layers, n_s8;  /* that could be in 8-bit integers; that are */
+    const char *layers;     /* a letter for each of n_layers, in the network's order: 's', or 'f' */
+    double error, max_error; /* of outputs beside f32 on random inputs, and its limit: shares */
+} hwnas_study_mix;
+
+/* A network of a study. Fields may follow in later versions, so a front that hwnas_study_front()
+ * gives is for programs that are built with the headers of the library that they run with. */
 typedef struct hwnas_study_trial {
     uint64_t number;
     const char *code;   /* of the network, as hwnas_network_open_in() takes it */
     const char *digest; /* as hwnas_network_digest() says it */
     /* How it is to be run: the job's, or what the search chose where the job leaves it open. */
     int batch, threads;
-    hwnas_precision precision;
+    hwnas_precision precision; /* with `mixing`: of floats, unless `mixes` says otherwise */
     bool is_again; /* asked: by an earlier process, which did not tell it */
     /* Asked: what is known without a run, as "params", "macs", "accuracy"; of a front: all. */
     size_t n_values;
     const hwnas_metric_value *values;
+    /* HWNAS_UNMIXED: all layers have that precision, but on devices that `mixes` has, whose own
+     * dtype may be another than the job's. */
+    hwnas_mixing mixing;
+    size_t n_mixes; /* of a front: for each device that measured the network so; else 0 */
+    const hwnas_study_mix *mixes;
 } hwnas_study_trial;
 
 /* Asks for a network to run; borrowed until it is told or the study is closed. One that misses a

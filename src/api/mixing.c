@@ -10,7 +10,7 @@
 #include "base/c_locale.h"
 #include "base/sized_options.h"
 #include "onnx/onnx.h"
-#include "report/mix_text.h"
+#include "report/mix_report.h"
 
 enum { CALIBRATE = 64 };
 

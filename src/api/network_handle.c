@@ -16,6 +16,8 @@
 #include "profile/shapes.h"
 #include "report/dot.h"
 #include "report/graph_table.h"
+#include "study/phases.h"
+#include "study/settings.h"
 #include "study/summary.h"
 #include "study/write_network.h"
 
@@ -173,6 +175,27 @@ static hwnas_status find_trial(const hwnas_trial **out, const hwnas_summary *sum
     return HWNAS_OK;
 }
 
+/* Of the trial in the phase in which its network is this one, where the search had phases. */
+static hwnas_status take_layers(hwnas_network *network, const hwnas_trial *trial,
+                                const hwnas_job *job, const char *space)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_job with_space = *job;
+    hwnas_job_phases phases = {0};
+    const hwnas_job_phase *plain;
+    network->layers = hwnas_trial_layers(&network->measured, trial, job, -1, NULL);
+    if (network->layers || !hwnas_settings_may_be_mixed(job))
+        return HWNAS_OK;
+    with_space.space = space;
+    TRY_OUT(hwnas_phases_open(&phases, &with_space, network->own_space));
+    TRY_OUT(hwnas_phases_find_plain(&plain, &phases, network->arch));
+    if (plain)
+        network->layers = hwnas_trial_layers(&network->measured, trial, job, -1, plain->name);
+out:
+    hwnas_phases_close(&phases);
+    return status;
+}
+
 hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, int64_t number,
                                       const hwnas_network_options *given)
 {
@@ -196,7 +219,7 @@ hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, in
     const char *judge = json_string_value(json_object_get(summary->identity, "accuracy"));
     TRY_OUT(hwnas_network_open(&network, space, code, &options));
     network->measured = hwnas_trial_precision(&summary->job, settings, -1);
-    network->layers = hwnas_trial_layers(&network->measured, trial, &summary->job, -1, NULL);
+    TRY_OUT(take_layers(network, trial, &summary->job, space));
     free(network->source);
     network->source = hwnas_strdup(study);
     if (judge && hwnas_starts_with(judge, "samples:"))

@@ -28,6 +28,8 @@ typedef struct shown_trial {
     hwnas_study_trial trial;
     char *code;
     hwnas_metric_value *values;
+    json_t *detail; /* of the mixes, whose texts are borrowed from it */
+    hwnas_study_mix *mixes;
 } shown_trial;
 
 struct hwnas_study {
@@ -46,6 +48,32 @@ struct hwnas_study {
 };
 
 /* ---- Trials as they are shown ---- */
+
+static void show_mixes(shown_trial *out, const hwnas_trial *trial)
+{
+    const char *device;
+    json_t *mix;
+    size_t n = 0;
+    out->detail = hwnas_mixes_of(trial);
+    out->mixes = hwnas_alloc((json_object_size(out->detail) + 1) * sizeof *out->mixes);
+    json_object_foreach(out->detail, device, mix)
+    {
+        const char *layers = json_string_value(json_object_get(mix, "layers"));
+        const char *floats = json_string_value(json_object_get(mix, "floats"));
+        if (!layers || !floats)
+            continue;
+        out->mixes[n++] = (hwnas_study_mix){
+            .device = device,
+            .floats = strcmp(floats, hwnas_precision_name(HWNAS_BF16)) ? HWNAS_F32 : HWNAS_BF16,
+            .n_layers = (size_t)json_integer_value(json_object_get(mix, "n_layers")),
+            .n_s8 = (size_t)json_integer_value(json_object_get(mix, "layers_in_s8")),
+            .layers = layers,
+            .error = json_number_value(json_object_get(mix, "mixed_error")),
+            .max_error = json_number_value(json_object_get(mix, "max_error"))};
+    }
+    out->trial.n_mixes = n;
+    out->trial.mixes = out->mixes;
+}
 
 static void show(shown_trial *out, const hwnas_trial *trial, const hwnas_job *job)
 {
@@ -68,13 +96,17 @@ static void show(shown_trial *out, const hwnas_trial *trial, const hwnas_job *jo
                                      .threads = settings.threads,
                                      .precision = hwnas_dtype_precision(settings.dtype),
                                      .n_values = trial->n_values,
-                                     .values = out->values};
+                                     .values = out->values,
+                                     .mixing = hwnas_dtype_mixing(settings.dtype)};
+    show_mixes(out, trial);
 }
 
 static void shown_done(shown_trial *t)
 {
     free(t->code);
     free(t->values);
+    free(t->mixes);
+    json_decref(t->detail);
 }
 
 /* ---- Opening and closing ---- */

@@ -8,7 +8,7 @@
 #include "report/grid.h"
 #include "report/held_text.h"
 #include "report/indicators_text.h"
-#include "report/mixes_text.h"
+#include "report/front_mixes.h"
 #include "report/other_limits_text.h"
 #include "report/verified_text.h"
 #include "study/settings.h"
@@ -295,7 +295,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     for (int f = 0; f < s->n_fronts; f++)
         hwnas_indicators_text(out, s, &s->fronts[f]);
     hwnas_confirmed_text(out, s);
-    hwnas_mixes_text(out, s);
+    hwnas_front_mixes_text(out, s);
     if (hwnas_summary_winner(s) < 0)
         add_best(out, s, "closest", s->closest, hwnas_limit_words);
     hwnas_held_text(out, s->held, 12);

@@ -57,8 +57,7 @@ static hwnas_status choose(hwnas_graph **out, hwnas_precision *floats, hwnas_eva
     hwnas_measure_options as = e->options;
     as.energy = false;
     const hwnas_mix_options how = options_of(e, c, device, &as);
-    if (e->runner)
-        hwnas_runner_rest(e->runner); /* its threads would spin beside those that compute here */
+    hwnas_evaluator_put_away(e); /* a runner's threads would spin beside those that compute here */
     const hwnas_status status = hwnas_mix_choose(&mix, graph, &how);
     if (status == HWNAS_OK) {
         *floats = mix.ways[mix.chosen].floats;

@@ -16,8 +16,7 @@
 /* A median of energy stands on six blocks of samples, of ten at least (measure/protocol.c). */
 enum { SAMPLES_OF_ENERGY = 60 };
 
-/* Another device has its turn, or a program. */
-static void put_away(hwnas_evaluator *e)
+void hwnas_evaluator_put_away(hwnas_evaluator *e)
 {
     if (e->runner)
         hwnas_boards_make_way(&e->sites[e->runner_site].boards);
@@ -34,7 +33,7 @@ hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int thre
     const int host = e->sites[device].host;
     hwnas_boards *boards = boards_at(e, device);
     if (e->runner_site != host)
-        put_away(e);
+        hwnas_evaluator_put_away(e);
     e->runner = NULL;
     if (boards->n)
         hwnas_boards_set_threads(boards, threads);
@@ -258,7 +257,7 @@ hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *e)
                                          .violation = hwnas_evaluate_free_violation,
                                          .context = e};
     /* An idle runner's threads would spin beside the program. */
-    put_away(e);
+    hwnas_evaluator_put_away(e);
     hwnas_status status = hwnas_predictor_train(&e->predictor, &options);
     if (status == HWNAS_OK || !is_idle)
         return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->train_budget_place);
@@ -349,7 +348,7 @@ hwnas_status hwnas_evaluator_set_thorough(hwnas_evaluator *e, int device, bool i
     hwnas_site *s = &e->sites[device];
     if (!s->thorough || s->is_thorough == is_thorough)
         return HWNAS_OK;
-    put_away(e);
+    hwnas_evaluator_put_away(e);
     hwnas_boards_close(boards_at(e, device)); /* those of its other phases, too */
     s->is_thorough = is_thorough;
     /* What is learnt of latencies is kept by what a device says of itself. */

@@ -88,6 +88,9 @@ static inline hwnas_boards *boards_at(hwnas_evaluator *e, int device)
 
 /* Makes the evaluator's runner one of the device with so many threads: the first of its boards. */
 HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int device, int threads);
+/* Another device of this machine has its turn, a program, or this process: runners here leave it
+ * the cores. None is in use afterwards. */
+void hwnas_evaluator_put_away(hwnas_evaluator *e);
 
 /* ---- evaluate_mix.c ---- */
 

@@ -140,6 +140,7 @@ typedef struct winner {
     hwnas_network_file file;
     hwnas_arch *arch;
     hwnas_job_phases phases;
+    const hwnas_job_phase *plain; /* where the network is as the space's settings say; or NULL */
     const hwnas_trial *trial;
     void (*written)(void *context, const hwnas_network_file *file);
     void *context;
@@ -153,6 +154,9 @@ static hwnas_status write_one(winner *w, const hwnas_job_export *export, const h
     w->file.format = export->format;
     const hwnas_precision before = w->file.precision;
     char *layers = hwnas_trial_layers(&w->file.precision, w->trial, w->job, w->device, phase);
+    if (!layers && !phase && w->plain)
+        layers =
+            hwnas_trial_layers(&w->file.precision, w->trial, w->job, w->device, w->plain->name);
     w->file.layers = layers;
     const hwnas_status status = hwnas_network_write(&w->file, arch);
     if (status == HWNAS_OK)
@@ -164,26 +168,12 @@ static hwnas_status write_one(winner *w, const hwnas_job_export *export, const h
     return status;
 }
 
-/* Whether the network is another one in the phase than as the settings say. */
-static hwnas_status is_other(bool *out, const winner *w, const hwnas_job_phase *phase)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_graph *plain = NULL, *other = NULL;
-    TRY_OUT(hwnas_graph_build(&plain, w->arch, 1));
-    TRY_OUT(hwnas_phase_build(&other, phase, w->arch, 1));
-    *out = strcmp(hwnas_graph_digest(plain).hex, hwnas_graph_digest(other).hex) != 0;
-out:
-    hwnas_graph_free(plain);
-    hwnas_graph_free(other);
-    return status;
-}
-
 static hwnas_status write_phases(winner *w, const hwnas_job_export *export)
 {
     for (int i = 0; i < w->phases.n; i++) {
         const hwnas_job_phase *phase = &w->phases.rows[i];
         bool is_wanted;
-        TRY(is_other(&is_wanted, w, phase));
+        TRY(hwnas_phase_is_other(&is_wanted, phase, w->arch));
         if (!is_wanted)
             continue;
         hwnas_arch *arch = hwnas_phase_arch(phase, w->arch);
@@ -214,6 +204,7 @@ static hwnas_status write_winner(winner *w, const hwnas_summary *summary,
     const hwnas_settings settings = hwnas_settings_cut(code, w->job);
     TRY_OUT(hwnas_arch_parse(&w->arch, space, code));
     TRY_OUT(hwnas_phases_open(&w->phases, w->job, space));
+    TRY_OUT(hwnas_phases_find_plain(&w->plain, &w->phases, w->arch));
     w->device = front->device;
     w->trial = &summary->trials[front->winner];
     w->file = (hwnas_network_file){

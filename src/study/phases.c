@@ -138,6 +138,32 @@ hwnas_status hwnas_phase_build(hwnas_graph **out, const hwnas_job_phase *phase,
     return status == HWNAS_OK ? status : hwnas_context(status, "the phase '%s'", phase->name);
 }
 
+hwnas_status hwnas_phase_is_other(bool *out, const hwnas_job_phase *phase, const hwnas_arch *arch)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *plain = NULL, *other = NULL;
+    TRY_OUT(hwnas_graph_build(&plain, arch, 1));
+    TRY_OUT(hwnas_phase_build(&other, phase, arch, 1));
+    *out = strcmp(hwnas_graph_digest(plain).hex, hwnas_graph_digest(other).hex) != 0;
+out:
+    hwnas_graph_free(plain);
+    hwnas_graph_free(other);
+    return status;
+}
+
+hwnas_status hwnas_phases_find_plain(const hwnas_job_phase **out, const hwnas_job_phases *phases,
+                                     const hwnas_arch *arch)
+{
+    const hwnas_job_phase *plain = NULL;
+    for (int i = 0; i < phases->n && !plain; i++) {
+        bool is_other;
+        TRY(hwnas_phase_is_other(&is_other, &phases->rows[i], arch));
+        plain = is_other ? NULL : &phases->rows[i];
+    }
+    *out = plain;
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_phases_digest(char out[33], const hwnas_job_phases *phases,
                                  const hwnas_graph *graph, const hwnas_arch *arch, int batch)
 {

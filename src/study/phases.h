@@ -35,6 +35,14 @@ hwnas_arch *hwnas_phase_arch(const hwnas_job_phase *phase, const hwnas_arch *arc
 HWNAS_CHECKED hwnas_status hwnas_phase_build(hwnas_graph **out, const hwnas_job_phase *phase,
                                              const hwnas_arch *arch, int batch);
 
+/* Whether the network is another one in the phase than as the settings of the space say. */
+HWNAS_CHECKED hwnas_status hwnas_phase_is_other(bool *out, const hwnas_job_phase *phase,
+                                                const hwnas_arch *arch);
+/* The first phase in which it is the same one; NULL: none is. */
+HWNAS_CHECKED hwnas_status hwnas_phases_find_plain(const hwnas_job_phase **out,
+                                                   const hwnas_job_phases *phases,
+                                                   const hwnas_arch *arch);
+
 /* What tells networks apart: the digest of `graph`, and with phases that of the network in each. */
 HWNAS_CHECKED hwnas_status hwnas_phases_digest(char out[33], const hwnas_job_phases *phases,
                                                const hwnas_graph *graph, const hwnas_arch *arch,

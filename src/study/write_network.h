@@ -32,8 +32,9 @@ char *hwnas_network_file_note(const hwnas_network_file *file);
  * `device` -1: the first that runs. */
 hwnas_precision hwnas_trial_precision(const hwnas_job *job, hwnas_settings settings, int device);
 /* Of a trial whose layers have a precision each, the word that says which (precision/mix.h), and
- * the precision of the other layers: on a device (-1: the first) in a phase (NULL: none). NULL:
- * there is none. Yours to free(). */
+ * the precision of the other layers: on a device (-1: the first) in a phase (NULL: none; of the
+ * network as the settings say there may be a phase, hwnas_phases_find_plain()). NULL: there is
+ * none. Yours to free(). */
 char *hwnas_trial_layers(hwnas_precision *floats, const hwnas_trial *trial, const hwnas_job *job,
                          int device, const char *phase);
 /* HWNAS_UNMIXED: that is the precision of all its layers. */

@@ -450,6 +450,7 @@ static void keeps_a_limit_by_the_whole_interval(void **state)
         const hwnas_metric_value *v = value_of(&front[i], "latency.p50");
         assert_int_not_equal(front[i].number, 0);
         assert_string_equal(v->source, "told");
+        assert_true(front[i].mixing == HWNAS_UNMIXED && !front[i].n_mixes);
         assert_string_equal(v->unit, "s");
         assert_float_equal(value_of(&front[i], "throughput")->value, 1 / v->value, 1e-9);
     }
@@ -493,6 +494,50 @@ static void takes_several_devices_and_an_accuracy(void **state)
     assert_int_equal(n, 1);
     assert_int_equal(front->number, 5); /* the most accurate, and nowhere worse */
     hwnas_study_close(study);
+}
+
+/* ---- A precision for each layer ---- */
+
+static void tells_which_layers_are_mixed(void **state)
+{
+    (void)state;
+    const hwnas_study_trial *front;
+    hwnas_report *report;
+    hwnas_study *study;
+    size_t n;
+    write_file("mixed.yaml", "space: nas_bench_macro\n"
+                             "device: cpu\n"
+                             "dtype: mixed-bf16\nmax-error: 2\n"
+                             "objectives: [params, latency.p50]\n"
+                             "measure: {seconds: 0.05, confirm: 0, ties: 0, verify: none}\n"
+                             "budget: {trials: 1}\nstudy: mixed.db\n");
+    if (hwnas_search(&report, "mixed.yaml", NULL) != HWNAS_OK)
+        fail_msg("%s", hwnas_last_error()->message);
+    char *text = text_of(report, HWNAS_JSON);
+    json_t *root = json_loads(text, 0, NULL);
+    const json_t *trial = json_array_get(json_object_get(root, "front"), 0);
+    const json_t *mix =
+        json_object_get(json_object_get(json_object_get(trial, "measurement"), "mix"), "cpu");
+    assert_int_equal(hwnas_study_read(&study, "mixed.db"), HWNAS_OK);
+    assert_int_equal(hwnas_study_front(&front, &n, study, 0), HWNAS_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(front->mixing, HWNAS_MIXED_BF16);
+    assert_int_equal(front->n_mixes, 1);
+    assert_string_equal(front->mixes->device, "cpu");
+    assert_string_equal(front->mixes->layers, json_string_value(json_object_get(mix, "layers")));
+    assert_string_equal(hwnas_precision_name(front->mixes->floats),
+                        json_string_value(json_object_get(mix, "floats")));
+    assert_true(front->mixes->n_layers > 0);
+    assert_int_equal(front->mixes->n_layers, strlen(front->mixes->layers));
+    size_t n_s8 = 0;
+    for (const char *letter = front->mixes->layers; *letter; letter++)
+        n_s8 += *letter == 's';
+    assert_int_equal(front->mixes->n_s8, n_s8);
+    assert_true(front->mixes->max_error == 0.02 && front->mixes->error <= 0.02);
+    assert_true(front->mixes->error == json_number_value(json_object_get(mix, "mixed_error")));
+    hwnas_study_close(study);
+    json_decref(root);
+    hwnas_free(text);
 }
 
 /* ---- Reports ---- */
@@ -763,6 +808,7 @@ int main(int argc, char **argv)
         TEST(asks_once_for_a_network),
         TEST(keeps_a_limit_by_the_whole_interval),
         TEST(takes_several_devices_and_an_accuracy),
+        TEST(tells_which_layers_are_mixed),
         TEST(reports_and_explains),
         TEST(refuses_wrong_tells),
         TEST(refuses_wrong_jobs),

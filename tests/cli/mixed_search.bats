@@ -98,6 +98,36 @@ END
     search_mixed --trials 2 --max-error 0.23 --resume
 }
 
+# dense SETTING...: two.yaml, a small space of three layers, whose input has `new` rows.
+dense() {
+    printf '%s\n' 'hwnas: 1' 'name: two' 'settings:' "$@" 'input: {x: [new, 256]}' 'choices: {width: {values: [256, 384, 512]}}' \
+        'network: [{repeat: 3, do: [{linear: {out: width}}, relu]}]' >two.yaml
+}
+
+@test "each phase has layers of its own, in its file, and the network of the settings has those of its phase" {
+    dense '  phase: {values: [prefill, decode]}' '  new: "phase == prefill ? 64 : 1"' 'phases: {prefill: {phase: prefill}, decode: {phase: decode}}'
+    ends 0 search --space two.yaml --device cpu --threads 1 --objectives prefill.latency,decode.latency --trials 1 --seconds 0.05 --confirm 0 \
+        --ties 0 --verify none --estimate off --study p.db --dtype mixed --max-error 10 --onnx best.onnx
+    "$HWNAS" study trials p.db --json >trials
+    local prefill decode
+    prefill=$(json trials 'd["trials"][0]["measurement"]["mix"]["prefill"]["layers_in_s8"]')
+    decode=$(json trials 'd["trials"][0]["measurement"]["mix"]["decode"]["layers_in_s8"]')
+    says err "wrote best.onnx, which is in s8 (QDQ) in $prefill of 3 layers*"
+    says err "wrote best-decode.onnx, which is in s8 (QDQ) in $decode of 3 layers*"
+    ends 0 export p.db --format onnx --out later.onnx
+    cmp best.onnx later.onnx
+}
+
+@test "layers are chosen beside a device elsewhere, whose runner stays" {
+    dense '  new: 64'
+    printf '#!/bin/sh\necho start >>"%s/starts"\nfor last; do :; done\nexec sh -c "$last"\n' "$PWD" >ssh
+    chmod +x ssh
+    printf '%s\n' 'space: two.yaml' "devices: [{name: far, device: 'ssh:far/null', dtype: f32}, {name: here, device: cpu, dtype: mixed}]" \
+        'objectives: [latency on far, latency on here]' 'threads: 1' 'budget: {trials: 2}' >job.yaml
+    HWNAS_SSH=$PWD/ssh HWNAS_SSH_PROGRAM=$HWNAS ends 0 search job.yaml --seconds 0.05 --confirm 0 --ties 0 --verify none --estimate off
+    [ "$(cat starts)" = start ]
+}
+
 @test "with no error allowed all layers stay" {
     search_mixed --trials 1 --max-error 0
     says out "*layers      trial 0: 0 of * layers in s8*up to 0.00 % off*"

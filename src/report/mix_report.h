@@ -1,6 +1,6 @@
-/* mix_text.h: which layers of a network are of bytes, and what comes of it. */
-#ifndef HWNAS_REPORT_MIX_TEXT_H
-#define HWNAS_REPORT_MIX_TEXT_H
+/* mix_report.h: which layers of a network are of bytes, and what comes of it. */
+#ifndef HWNAS_REPORT_MIX_REPORT_H
+#define HWNAS_REPORT_MIX_REPORT_H
 
 #include <jansson.h>
 

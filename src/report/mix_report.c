@@ -1,4 +1,4 @@
-#include "report/mix_text.h"
+#include "report/mix_report.h"
 
 #include <math.h>
 #include <stdlib.h>
