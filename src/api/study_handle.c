@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "api/report_handle.h"
+#include "api/shown_trial.h"
 #include "api/study_handle.h"
 #include "base/c_locale.h"
 #include "store/store.h"
@@ -23,15 +24,6 @@
 #include "study/ask_tell.h"
 #include "study/explain.h"
 
-/* Trials as they are shown, each with values that borrow the names from elsewhere. */
-typedef struct shown_trial {
-    hwnas_study_trial trial;
-    char *code;
-    hwnas_metric_value *values;
-    json_t *detail; /* of the mixes, whose texts are borrowed from it */
-    hwnas_study_mix *mixes;
-} shown_trial;
-
 struct hwnas_study {
     char *path;
     char *constraints;  /* to look at it by; NULL: its own */
@@ -40,74 +32,12 @@ struct hwnas_study {
     hwnas_session_options options;
     hwnas_session session;
     size_t n_open, open_room;
-    shown_trial **open; /* asked, not told */
+    hwnas_shown_trial **open; /* asked, not told */
     hwnas_summary *summary;
     size_t n_front;
-    shown_trial *front;       /* borrows from the summary */
+    hwnas_shown_trial *front; /* borrows from the summary */
     hwnas_study_trial *shown; /* of it, side by side */
 };
-
-/* ---- Trials as they are shown ---- */
-
-static void show_mixes(shown_trial *out, const hwnas_trial *trial)
-{
-    const char *device;
-    json_t *mix;
-    size_t n = 0;
-    out->detail = hwnas_mixes_of(trial);
-    out->mixes = hwnas_alloc((json_object_size(out->detail) + 1) * sizeof *out->mixes);
-    json_object_foreach(out->detail, device, mix)
-    {
-        const char *layers = json_string_value(json_object_get(mix, "layers"));
-        const char *floats = json_string_value(json_object_get(mix, "floats"));
-        if (!layers || !floats)
-            continue;
-        out->mixes[n++] = (hwnas_study_mix){
-            .device = device,
-            .floats = strcmp(floats, hwnas_precision_name(HWNAS_BF16)) ? HWNAS_F32 : HWNAS_BF16,
-            .n_layers = (size_t)json_integer_value(json_object_get(mix, "n_layers")),
-            .n_s8 = (size_t)json_integer_value(json_object_get(mix, "layers_in_s8")),
-            .layers = layers,
-            .error = json_number_value(json_object_get(mix, "mixed_error")),
-            .max_error = json_number_value(json_object_get(mix, "max_error"))};
-    }
-    out->trial.n_mixes = n;
-    out->trial.mixes = out->mixes;
-}
-
-static void show(shown_trial *out, const hwnas_trial *trial, const hwnas_job *job)
-{
-    out->code = hwnas_strdup(trial->code);
-    out->values = hwnas_alloc((trial->n_values + 1) * sizeof *out->values);
-    const hwnas_settings settings = hwnas_settings_cut(out->code, job);
-    for (size_t i = 0; i < trial->n_values; i++) {
-        const hwnas_value_row *v = &trial->values[i];
-        out->values[i] = (hwnas_metric_value){.metric = v->metric,
-                                              .value = v->value,
-                                              .low = v->low,
-                                              .high = v->high,
-                                              .unit = v->unit,
-                                              .source = hwnas_sources[v->source].name};
-    }
-    out->trial = (hwnas_study_trial){.number = trial->number,
-                                     .code = out->code,
-                                     .digest = trial->digest,
-                                     .batch = settings.batch,
-                                     .threads = settings.threads,
-                                     .precision = hwnas_dtype_precision(settings.dtype),
-                                     .n_values = trial->n_values,
-                                     .values = out->values,
-                                     .mixing = hwnas_dtype_mixing(settings.dtype)};
-    show_mixes(out, trial);
-}
-
-static void shown_done(shown_trial *t)
-{
-    free(t->code);
-    free(t->values);
-    free(t->mixes);
-    json_decref(t->detail);
-}
 
 /* ---- Opening and closing ---- */
 
@@ -174,7 +104,7 @@ bool hwnas_study_is_running(const char *path)
 static void forget_front(hwnas_study *study)
 {
     for (size_t i = 0; i < study->n_front; i++)
-        shown_done(&study->front[i]);
+        hwnas_shown_trial_done(&study->front[i]);
     free(study->front);
     free(study->shown);
     hwnas_summary_free(study->summary);
@@ -190,7 +120,7 @@ void hwnas_study_close(hwnas_study *study)
         return;
     forget_front(study);
     for (size_t i = 0; i < study->n_open; i++) {
-        shown_done(study->open[i]);
+        hwnas_shown_trial_done(study->open[i]);
         free(study->open[i]);
     }
     free(study->open);
@@ -222,8 +152,8 @@ hwnas_status hwnas_study_ask(const hwnas_study_trial **out, hwnas_study *study)
     const hwnas_asked *asked;
     TRY(check_writable(study));
     TRY(hwnas_session_ask(&asked, &study->session));
-    shown_trial *t = hwnas_alloc(sizeof *t);
-    show(t, &asked->trial, study->job);
+    hwnas_shown_trial *t = hwnas_alloc(sizeof *t);
+    hwnas_shown_trial_set(t, &asked->trial, study->job);
     t->trial.is_again = asked->is_again;
     HWNAS_GROW(study->open, study->n_open, study->open_room);
     study->open[study->n_open++] = t;
@@ -235,7 +165,7 @@ static void forget_open(hwnas_study *study, uint64_t number)
 {
     for (size_t i = 0; i < study->n_open; i++)
         if (study->open[i]->trial.number == number) {
-            shown_done(study->open[i]);
+            hwnas_shown_trial_done(study->open[i]);
             free(study->open[i]);
             study->open[i] = study->open[--study->n_open];
             return;
@@ -303,7 +233,7 @@ hwnas_status hwnas_study_front(const hwnas_study_trial **out, size_t *n, hwnas_s
     study->front = hwnas_alloc((front->n + 1) * sizeof *study->front);
     study->shown = hwnas_alloc((front->n + 1) * sizeof *study->shown);
     for (size_t i = 0; i < front->n; i++) {
-        show(&study->front[i], &s->trials[front->trials[i]], &s->job);
+        hwnas_shown_trial_set(&study->front[i], &s->trials[front->trials[i]], &s->job);
         study->shown[i] = study->front[i].trial;
     }
     study->n_front = front->n;

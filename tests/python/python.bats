@@ -663,3 +663,22 @@ few = search("1080ti_1_ms", "few.db", 20, warm_start=(search("pixel3_ms", "short
 assert len(few) == 20
 END
 }
+
+@test "a trial says which of its layers are in which precision" {
+    py <<'END'
+import hwnas
+hwnas.search(space="nas_bench_macro", device="cpu", objectives="latency", seconds=0.02, strategy="random", trials=2, confirm=0,
+             verify="none", estimate="off", dtype="mixed", max_error=2, study="s.db")
+with hwnas.Study.read("s.db") as study:
+    rows = study.trials()
+    front = study.front()
+assert len(rows) == 2 and front
+for row in rows:
+    mix = row["mixes"]["cpu"]
+    assert mix.floats == "f32" and len(mix.layers) == mix.n_layers and mix.layers.count("s") == mix.n_s8
+    assert 0 <= mix.error <= mix.max_error == 0.02
+for row in front:
+    assert row["precision"] == "mixed"
+    assert row["mixes"] == [r["mixes"] for r in rows if r["trial"] == row["trial"]][0]
+END
+}
