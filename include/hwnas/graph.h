@@ -108,9 +108,10 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_graph_build(hwnas_graph **out, const 
                                                        int batch);
 /* One that shares nothing with the graph that is given. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_graph_copy(hwnas_graph **out, const hwnas_graph *graph);
-/* A new graph with each BatchNorm that follows a convolution alone folded into its weights and
- * bias, without sums with zeros, dropout and nodes that no output needs; this is what is deployed,
- * so it is what devices compile. Weights so changed carry data. */
+/* A new graph with each BatchNorm that alone follows a convolution, perhaps behind reshapes and
+ * transposes, folded into its weights and bias, without sums with zeros, dropout and nodes that no
+ * output needs; this is what is deployed, so it is what devices compile. Weights so changed carry
+ * data. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_graph_fold(hwnas_graph **out, const hwnas_graph *graph);
 HWNAS_API void hwnas_graph_free(hwnas_graph *graph); /* accepts NULL */
 

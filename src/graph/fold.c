@@ -187,7 +187,10 @@ static hwnas_status fold_nodes(rewrite *r)
             TRY_OUT(fold_conv(r, node, norm));
         else
             TRY_OUT(hwnas_rewrite_copy_node(r, node));
-        if (behind && r->place[behind->output] < 0) {
+        /* A convolution of constants became one itself, and so does what is behind it. */
+        const bool is_weight =
+            behind && r->to->tensors[r->place[node->output]].kind == HWNAS_TENSOR_WEIGHT;
+        if (behind && !is_weight && r->place[behind->output] < 0) {
             r->place[behind->output] = r->place[node->output];
             hwnas_rewrite_keep_name(r, behind->output);
         }

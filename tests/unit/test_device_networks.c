@@ -36,6 +36,11 @@ static hwnas_graph *block(int batch, uint64_t seed)
     s = add(graph, "hard_sigmoid", "", add(graph, "conv", "out=96", s, -1), -1);
     x = conv_bn(graph, add(graph, "mul", "", x, s), "out=24 kernel=1 bias=0", false);
     x = add(graph, "add", "", in, x);
+    const int64_t constant_dims[] = {1, 3, 13, 11};
+    int constant;
+    ok(hwnas_graph_add_weight(&constant, graph, "constant", 4, constant_dims, HWNAS_INIT_FAN_FIRST,
+                              true));
+    x = add(graph, "add", "", x, conv_bn(graph, constant, "out=24 kernel=1", false));
     x = add(graph, "batch_norm", "", x, -1); /* follows no convolution: stays */
     x = add(graph, "dropout", "", add(graph, "flatten", "", x, -1), -1);
     hwnas_graph_add_output(graph, add(graph, "linear", "out=10", x, -1));
@@ -83,7 +88,7 @@ static void folding_changes_nothing(void **state)
         ok(hwnas_graph_fold(&folded, graph));
         hwnas_graph_free(graph); /* the others share nothing with it */
         assert_string_equal(hwnas_graph_digest(copy).hex, hwnas_graph_digest(original).hex);
-        assert_int_equal(count_nodes(copy, "batch_norm"), 5);
+        assert_int_equal(count_nodes(copy, "batch_norm"), 6);
         assert_int_equal(count_nodes(folded, "batch_norm"), 1);
         assert_int_equal(count_nodes(folded, "dropout"), 0);
         assert_int_equal(count_nodes(folded, "conv"), 6);
@@ -159,6 +164,43 @@ static void folding_keeps_the_values_of_weights(void **state)
         compare(ops[i], ref, folded, ref, graph, 1);
         hwnas_graph_free(folded);
         hwnas_graph_free(graph);
+    }
+    hwnas_device_close(ref);
+}
+
+/* What stands between a convolution of as many channels as lines and columns, and a norm that goes
+ * into it or does not. */
+static void only_norms_of_channels_are_folded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *between[4]; /* operator, attributes */
+        bool is_output;         /* what lies between is one, too */
+        size_t n_norms;         /* that are left */
+    } rows[] = {
+        {{"transpose", "order=0,2,1,3"}, false, 1}, /* of lines */
+        {{"transpose", "order=0,1,3,2"}, false, 0},
+        {{"transpose", "order=0,2,1,3", "transpose", "order=0,2,1,3"}, false, 0},
+        {{"transpose", "order=0,2,3,1", "transpose", "order=0,2,1,3"}, false, 1}, /* of columns */
+        {{"reshape", "shape=6,1,6,6"}, false, 0},
+        {{"reshape", "shape=6,1,6,6"}, true, 1},
+        {{"reshape", "shape=36,6"}, false, 1},
+    };
+    hwnas_device *ref = open_device("ref", 1);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_graph *graph = hwnas_graph_new("between", 5 + i), *folded = NULL;
+        const int64_t dims[] = {2, 3, 6, 6};
+        int x = add(graph, "conv", "out=6 kernel=3 pad=1", add_input(graph, dims), -1);
+        for (int k = 0; k < 4 && rows[i].between[k]; k += 2)
+            x = add(graph, rows[i].between[k], rows[i].between[k + 1], x, -1);
+        if (rows[i].is_output)
+            hwnas_graph_add_output(graph, x);
+        hwnas_graph_add_output(graph, add(graph, "batch_norm", "", x, -1));
+        ok(hwnas_graph_fold(&folded, graph));
+        assert_int_equal(count_nodes(folded, "batch_norm"), rows[i].n_norms);
+        compare(rows[i].between[1], ref, folded, ref, graph, i);
+        hwnas_graph_free(graph);
+        hwnas_graph_free(folded);
     }
     hwnas_device_close(ref);
 }
@@ -330,6 +372,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folding_changes_nothing),
+        cmocka_unit_test(only_norms_of_channels_are_folded),
         cmocka_unit_test(cells_with_all_kinds_of_edges),
         cmocka_unit_test(folding_leaves_shared_convolutions),
         cmocka_unit_test(folding_keeps_the_values_of_weights),
