@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "study/identity.h"
 #include "study/study_facts.h"
 
 /* What a study that is made of others takes from the first: `job` is the last, as it says that all
@@ -49,6 +50,8 @@ static hwnas_status read_json(json_t **out, hwnas_store *from, const char *key)
 {
     const hwnas_place place = {.file = hwnas_store_path(from)};
     TRY(hwnas_facts_json(out, from, key));
+    if (*out && !strcmp(key, "fingerprint"))
+        hwnas_fingerprint_renew(*out);
     return *out ? HWNAS_OK
                 : hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
 }

@@ -208,7 +208,7 @@ static hwnas_status check_among(const hwnas_setup *setup, const hwnas_place *pla
     char *now = n ? hwnas_printf("%zu", n) : hwnas_strdup("the whole space");
     const hwnas_status status =
         hwnas_fail(HWNAS_E_INPUT, place,
-                   "this study stays among the %llu networks that its tables had, and now they "
+                   "this study is limited to the %llu networks that its tables had; they now "
                    "have %s",
                    (unsigned long long)then, now);
     free(now);
