@@ -2,7 +2,7 @@
  * compiled for more than one instruction set.
  *
  * All versions give the same bits: each element goes through the same operations in the same order,
- * none of them is fused, and what is summed up is summed in as many lanes, whatever the registers
+ * none of them is fused, and sums have a fixed number of lanes, whatever the registers
  * have, so a fit does not depend on what the processor has. */
 #ifndef HWNAS_PREDICT_GP_LOOPS_H
 #define HWNAS_PREDICT_GP_LOOPS_H

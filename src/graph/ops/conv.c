@@ -31,7 +31,7 @@ static const hwnas_onnx_row onnx_rows[] = {
 
 static hwnas_status need_image(const hwnas_node *node, const hwnas_tensor *in)
 {
-    return hwnas_need_image(node, in, "of volumes 'conv3d' is the convolution");
+    return hwnas_need_image(node, in, "for volumes use 'conv3d'");
 }
 
 static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)

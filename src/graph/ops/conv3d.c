@@ -138,32 +138,37 @@ static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
     const hwnas_attr *a = node->attrs;
     const int64_t *k = a[KERNEL].ints, *pad = a[PAD].ints, groups = a[GROUPS].ints[0];
     maker m = {graph, node, 0};
+    int64_t n_places = 0; /* of the kernel along the depth */
     if (in.rank != 5)
         return hwnas_hint(
             hwnas_fail(
                 HWNAS_E_INPUT, NULL,
                 "'conv3d' needs a volume (batch x channels x depth x height x width), not %s",
                 hwnas_tensor_shape(&in).s),
-            "of images 'conv' is the convolution, of sequences 'conv1d'; volumes come by "
+            "for images use 'conv', for sequences 'conv1d'; declare a volume as "
             "input: {clip: [channels, depth, height, width]}");
     if (in.dims[1] % groups || a[OUT].ints[0] % groups)
         return hwnas_fail(
             HWNAS_E_INPUT, NULL,
             "'conv3d': %lld groups do not divide both %lld input and %lld output channels",
             (long long)groups, (long long)in.dims[1], (long long)a[OUT].ints[0]);
-    const int64_t reach = (k[0] - 1) * a[DILATION].ints[0] + 1, padded = in.dims[2] + 2 * pad[0];
     if (k[0] > MOST_TAPS)
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
                                      "'conv3d' has kernels of a depth of %d at most, not %lld",
                                      MOST_TAPS, (long long)k[0]),
                           "'kernel' is [depth, height, width]; 'dilation' reaches farther");
-    if (reach > padded)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                     "'conv3d': a kernel that reaches over a depth of %lld is "
-                                     "larger than its padded input's of %lld",
-                                     (long long)reach, (long long)padded),
-                          "'kernel' and 'pad' are [depth, height, width]");
-    const int64_t n_places = (padded - reach) / a[STRIDE].ints[0] + 1;
+    for (int i = 0; i < 3; i++) {
+        static const char *const axes[] = {"depth", "height", "width"};
+        const int64_t reach = (k[i] - 1) * a[DILATION].ints[i] + 1;
+        const int64_t padded = in.dims[2 + i] + 2 * pad[i];
+        if (reach > padded)
+            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                         "'conv3d': a kernel that reaches over a %s of %lld is "
+                                         "larger than its padded input's of %lld",
+                                         axes[i], (long long)reach, (long long)padded),
+                              "'kernel' and 'pad' are [depth, height, width]");
+        n_places = i == 0 ? (padded - reach) / a[STRIDE].ints[0] + 1 : n_places;
+    }
     hwnas_attr conv[] = {a[OUT],
                          ints(2, k + 1),
                          ints(2, a[STRIDE].ints + 1),

@@ -15,7 +15,7 @@ hwnas_status hwnas_infer_pool(const hwnas_graph *graph, const hwnas_node *node, 
 {
     const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
     const hwnas_attr *a = node->attrs;
-    TRY(hwnas_need_image(node, in, "of volumes a 'conv3d' with a stride makes smaller ones"));
+    TRY(hwnas_need_image(node, in, "to shrink a volume, use 'conv3d' with a stride"));
     out->rank = 4;
     out->dims[0] = in->dims[0];
     out->dims[1] = in->dims[1];
