@@ -495,7 +495,8 @@ def check(args):
     if args.supernet:
         session = Session(args)
         check_supernet(args, session)
-        return {"samples": {part: len(rows) for part, (_, rows) in session.data.parts.items()}, "device": session.device}
+        samples = {part: len(rows) for part, (_, rows) in session.data.parts.items()}
+        return {"samples": {**samples, "validation": min(samples["validation"], SUPERNET_SAMPLES)}, "device": session.device}
     for rung in range(len(read_recipe(args.recipe)["rungs"]), -1, -1):
         session = Session(args, rung)
     return {"samples": {part: len(rows) for part, (_, rows) in session.data.parts.items()}, "device": session.device}
