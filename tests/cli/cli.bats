@@ -135,7 +135,7 @@ commands() {
 @test "every --json is one object with format and version" {
     local command
     "$HWNAS" search "$REPLAY" --trials 20 --study s.db >/dev/null
-    export XDG_CACHE_HOME=$ROOFLINES
+    share_rooflines
     while read -r command; do
         # shellcheck disable=SC2086
         ends 0 $command --json
@@ -176,7 +176,7 @@ END
     local command got
     "$HWNAS" search "$REPLAY" --trials 20 --study s.db >/dev/null
     job "export: {onnx: best.onnx}"
-    export XDG_CACHE_HOME=$ROOFLINES
+    share_rooflines
     while read -r command; do
         got=0
         # shellcheck disable=SC2086
@@ -206,7 +206,7 @@ END
 }
 
 @test "version and devices" {
-    export XDG_CACHE_HOME=$ROOFLINES
+    share_rooflines
     ends 0 version
     grep -qE '^hwnas +[0-9]+\.[0-9]+\.[0-9]+$' out
     grep -qE '^oneDNN +3\.' out
@@ -223,7 +223,7 @@ END
 
 @test "devices: each kind that docs/devices.md has, and what it lacks" {
     local named
-    export XDG_CACHE_HOME=$ROOFLINES
+    share_rooflines
     named=$(awk -F'|' '/^\| device / { is_table = 1 } !/^\|/ { if (is_table) exit } is_table { print $2 }' "$HWNAS_SRC/docs/devices.md" |
         grep -o '`[^`]*`' | sed 's/[`]//g; s/:.*//' | sort -u | tr '\n' ' ')
     HWNAS_SSH=/no/such/ssh HWNAS_TORCH_PYTHON=/no/such/python HWNAS_ORT_LIBRARY=/no/such/library.so ends 0 devices --json

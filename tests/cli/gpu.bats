@@ -16,7 +16,8 @@ sys.exit(not [d for d in json.load(open('out'))['devices'] if d['name'] == 'cuda
     local HWNAS=./hwnas-alone
     HWNAS_MODULES=$PWD refuses 1 "no module hwnas-cuda.so" forecast mnist_mlp --device cuda-dry:l4
     says err "looked in $PWD"
-    HWNAS_MODULES=$PWD XDG_CACHE_HOME=$ROOFLINES ends 0 devices --json
+    share_rooflines
+    HWNAS_MODULES=$PWD ends 0 devices --json
     python3 -c "
 import json
 works = {d['name']: d['works'] for d in json.load(open('out'))['devices']}

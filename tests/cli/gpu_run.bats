@@ -299,7 +299,8 @@ END
 }
 
 @test "all GPUs are listed, and what is not proven of them is said" {
-    FAKE_GPU_COUNT=3 LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn XDG_CACHE_HOME=$ROOFLINES ends 0 devices --json
+    share_rooflines
+    FAKE_GPU_COUNT=3 LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn ends 0 devices --json
     is out "([[i['spelling'] for i in x['instances'] if i['works']] for x in d['devices'] if x['name'] == 'cuda'] ==
         [['cuda:0', 'cuda:1', 'cuda:2']])"
     is out "all('real GPU' in x['caveat'] for x in d['devices'] if x['name'].startswith('cuda'))"

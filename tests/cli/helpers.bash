@@ -4,9 +4,14 @@ bats_require_minimum_version 1.5.0
 TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
 REPLAY=$HWNAS_SRC/examples/replay-nb-macro.yaml
 
-# What the machine can do at most takes minutes to measure where it is busy, all precisions and threads. Tests
-# that list devices share what was found: XDG_CACHE_HOME=$ROOFLINES hwnas devices.
-ROOFLINES=${HWNAS%/*}/tests/cache/rooflines
+# share_rooflines: what the machine can do at most takes minutes to measure where it is busy, in all precisions and
+# threads. Tests that list devices take what another one found, also when it is too old for whom a disturbed figure
+# would mislead.
+share_rooflines() {
+    export XDG_CACHE_HOME=${HWNAS%/*}/tests/cache/rooflines
+    mkdir -p "$XDG_CACHE_HOME/hwnas"
+    find "$XDG_CACHE_HOME/hwnas" -name 'roofline-*.json' -exec touch {} +
+}
 
 setup() {
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache

@@ -101,7 +101,8 @@ assert abs(abs(a - b).max() / abs(a).max() - $error) < 1e-4, (abs(a - b).max() /
 }
 
 @test "mixed-bf16: floats may be in bf16, with the error that this has" {
-    XDG_CACHE_HOME=$ROOFLINES "$HWNAS" devices cpu --json >devices
+    share_rooflines
+    "$HWNAS" devices cpu --json >devices
     is devices '"bf16" in d["devices"][0]["native"]' || skip "this processor has no instructions for bf16"
     ends 0 export "$MODEL" --format onnx --dtype mixed-bf16 --max-error 3 --out mixed.onnx --json $DATA --calibrate 256
     cp out mix.json

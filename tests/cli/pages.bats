@@ -11,6 +11,7 @@ setup_file() {
 # Long searches and large networks are cut short: a page's command is right when it runs, not when it has found much.
 SHORTER=(
     -e 's/ +# .*$//'
+    -e 's/hwnas devices$/hwnas devices cpu/'
     -e 's/ --minutes [0-9.]+/ --minutes 0.1/'
     -e 's/ --seconds 12.5/ --seconds 0.1/'
     -e '/--profile /s/ --latency-target [0-9]+ms/ --latency-target 9000ms --percentile p50/'
@@ -28,6 +29,8 @@ follow() {
     local line n=0 failed=0
     hwnas() { "$HWNAS" "$@"; }
     export PATH=${HWNAS%/*}:/usr/bin:$PATH # Debian's Python has PyTorch
+    mkdir -p "$XDG_CACHE_HOME"
+    (own=$XDG_CACHE_HOME && share_rooflines && cp -r "$XDG_CACHE_HOME/hwnas" "$own") || true
     /usr/bin/python3 "$HWNAS_SRC/tests/cli/commands.py" "$HWNAS_SRC/$1" >commands
     while read -r line; do
         [[ $line = run\ * ]] || continue

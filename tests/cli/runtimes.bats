@@ -58,7 +58,8 @@ ort() {
         [[ $(<err) != *"was built without"* ]] || skip "built without ONNX Runtime's header"
     HWNAS_ORT_LIBRARY=/nowhere/libonnxruntime.so ends 1 profile mnist_mlp --device ort
     says err "there is no ONNX Runtime: */nowhere/*hint: install libonnxruntime"
-    HWNAS_ORT_LIBRARY=/nowhere/libonnxruntime.so XDG_CACHE_HOME=$ROOFLINES ends 0 devices
+    share_rooflines
+    HWNAS_ORT_LIBRARY=/nowhere/libonnxruntime.so ends 0 devices
     says out 'does not work here: there is no ONNX Runtime: */nowhere/*; install libonnxruntime'
     HWNAS_ORT_LIBRARY=libm.so.6 ends 1 profile mnist_mlp --device ort
     says err "this is no ONNX Runtime 1.16 or newer"
