@@ -126,7 +126,9 @@ assert abs(error("mixed.bin") - written["largest_error"]) < 1e-4 and written["la
 END
     ends 0 profile "$MODEL" --dtype mixed-bf16 --seconds 0.1 --json --save p.json
     is out 'd["rows"][0]["dtype"] == "mixed-bf16" and d["rows"][0]["floats"] in ("f32", "bf16") and "--dtype mixed-bf16" in d["rows"][0]["command"]'
-    ends 0 compare --baseline p.json --seconds 0.1 # chosen anew
+    # Chosen anew; a machine that others use may be slower by then.
+    "$HWNAS" compare --baseline p.json --seconds 0.1 >out 2>err || says err "*got slower: *"
+    says out "*mixed-bf16*"
 }
 
 @test "where layers cannot be chosen the row says why" {
