@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 12
+#define HWNAS_DEVICE_ABI 13
 /* Samples that start() takes before the first of them is waited for. */
 #define HWNAS_MOST_STARTED 16
 
@@ -45,6 +45,9 @@ typedef struct hwnas_footprint {
     size_t n_own;     /* of them, by ours where the library has nothing: conversions included */
     size_t weight_bytes, activation_bytes, workspace_bytes, buffer_bytes; /* buffers: in, out */
     size_t device_bytes; /* that the device has; 0: not known */
+    /* Pieces that the device compiles and keeps, in memory or on disk: how many it looked up, and
+     * how many were there. 0: it keeps none. */
+    size_t n_lookups, n_hits;
 } hwnas_footprint;
 
 /* What holds a device's clocks down. */

@@ -219,3 +219,13 @@ const char *hwnas_measurement_doubt(const hwnas_measurement *m)
         return "the latency itself moved by more than 3 % while it was sampled";
     return NULL;
 }
+
+void hwnas_tell_compiled(hwnas_measurement *out, const hwnas_exec *exec)
+{
+    hwnas_footprint f = {0};
+    if (exec->ops->footprint)
+        exec->ops->footprint(exec, &f);
+    out->memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;
+    out->cache_lookups = f.n_lookups;
+    out->cache_hits = f.n_hits;
+}

@@ -36,4 +36,7 @@ void hwnas_tell_quantiles(hwnas_measurement *out, const double *sorted, size_t n
 /* Fills in everything that follows from the samples. */
 void hwnas_conclude(hwnas_measurement *out, hwnas_sampler *s);
 
+/* What the executable holds, and what of it was kept from before. */
+void hwnas_tell_compiled(hwnas_measurement *out, const hwnas_exec *exec);
+
 #endif

@@ -113,6 +113,9 @@ typedef struct hwnas_measurement {
     double run_seconds;   /* inside runs: warm-up, samples, disturbed ones */
     double total_seconds; /* from request to answer, as the caller saw it */
     size_t memory_bytes;  /* held by the executable */
+    /* Of what the device compiles and keeps: how many pieces it looked up, and how many were there;
+     * 0: it keeps none. */
+    size_t cache_lookups, cache_hits;
     size_t peak_bytes;    /* that the runner's process held at most meanwhile; 0: not known */
     hwnas_stop stop;
     /* What hwnas_measurement_doubt() says in words; then the figures stand, but on shaky ground. */

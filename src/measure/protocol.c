@@ -150,7 +150,7 @@ hwnas_status hwnas_measure_on(hwnas_measurement *out, hwnas_exec *exec, const hw
     /* What happens before each sample takes energy too. */
     if (options->energy && !s.mode->before && hwnas_has_device_energy(exec))
         TRY_OUT(hwnas_device_energy(&m, &s));
-    m.memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;
+    hwnas_tell_compiled(&m, exec);
     m.total_seconds = machine->now(machine) - begin;
     *out = m;
 out:

@@ -187,7 +187,7 @@ hwnas_status hwnas_race_run(hwnas_race *out, hwnas_exec *const *execs,
         status = hwnas_sampler_open(&m->first_run_seconds, &f.samplers[f.n], execs[f.n],
                                     graphs[f.n], &own, machine);
         m->n_warm_up = f.samplers[f.n].n_runs;
-        m->memory_bytes = execs[f.n]->ops->memory ? execs[f.n]->ops->memory(execs[f.n]) : 0;
+        hwnas_tell_compiled(m, execs[f.n]);
         if (status != HWNAS_OK) {
             hwnas_sampler_done(&f.samplers[f.n]);
             goto out;

@@ -351,8 +351,7 @@ hwnas_status hwnas_window_measure(hwnas_window *out, hwnas_copy *copy, double le
     TRY_OUT(make_room(&l, seconds));
     TRY_OUT(sample(&l, begin + lead + seconds - machine->now(machine)));
     conclude(&window, &l);
-    const hwnas_exec *exec = copy->exec;
-    window.m.memory_bytes = exec->ops->memory ? exec->ops->memory(exec) : 0;
+    hwnas_tell_compiled(&window.m, copy->exec);
     window.m.total_seconds = machine->now(machine) - begin;
     window.m.is_realtime = machine->is_realtime(machine);
     window.m.is_unstable = hwnas_measurement_doubt(&window.m) != NULL;
@@ -402,6 +401,8 @@ static void add_up(hwnas_window *out, const hwnas_window *windows, int n)
         sum->n_warm_up += m->n_warm_up;
         sum->memory_bytes += m->memory_bytes;
         sum->peak_bytes += m->peak_bytes;
+        sum->cache_lookups += m->cache_lookups;
+        sum->cache_hits += m->cache_hits;
         sum->run_seconds += m->run_seconds;
         sum->disturbed_share += m->disturbed_share / n;
         sum->is_mixed |= m->is_mixed;

@@ -161,6 +161,8 @@ static const field measurement_fields[] = {
     RESULT(run_seconds, FIELD_DOUBLE),
     RESULT(total_seconds, FIELD_DOUBLE),
     RESULT(memory_bytes, FIELD_SIZE),
+    RESULT(cache_lookups, FIELD_SIZE),
+    RESULT(cache_hits, FIELD_SIZE),
     RESULT(peak_bytes, FIELD_SIZE),
     NAMED(hwnas_measurement, stop, "stop", FIELD_NAME, name_of_stop, HWNAS_STOP_ABOVE + 1),
     RESULT(is_unstable, FIELD_BOOL),

@@ -37,6 +37,8 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("energy_high_joules", "energy_high_j", NUMBER, MEASURED, m.energy_high),
     FIELD("memory_bytes", "memory_bytes", SIZE, MEASURED, m.memory_bytes),
     FIELD("peak_memory_bytes", "peak_memory_bytes", SIZE, MEASURED, m.peak_bytes),
+    FIELD("cache_lookups", "cache_lookups_count", SIZE, MEASURED, m.cache_lookups),
+    FIELD("cache_hits", "cache_hits_count", SIZE, MEASURED, m.cache_hits),
     FIELD("compile_seconds", "compile_s", NUMBER, MEASURED, m.compile_seconds),
     FIELD("first_run_seconds", "first_run_s", NUMBER, MEASURED, m.first_run_seconds),
     FIELD("samples", "samples_count", SIZE, MEASURED, m.n_samples),

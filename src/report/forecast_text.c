@@ -78,6 +78,9 @@ void hwnas_forecast_text(hwnas_str *out, const hwnas_forecast *p)
                    *p->info.isa ? ", " : "", p->info.isa);
     hwnas_str_addf(out, "  steps        %zu: %zu by the library, %zu by kernels of our own\n",
                    f->n_steps, f->n_library, f->n_own);
+    if (f->n_lookups)
+        hwnas_str_addf(out, "  plans        %zu: %zu were kept from before\n", f->n_lookups,
+                       f->n_hits);
     const struct {
         const char *name;
         size_t bytes;
@@ -113,12 +116,13 @@ static json_t *steps_json(const hwnas_forecast *p)
 json_t *hwnas_forecast_json(const hwnas_forecast *p)
 {
     const hwnas_footprint *f = &p->footprint;
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
-                     "format", "hwnas.forecast", "version", 1, "model", p->model, "device",
-                     p->device_name, "description", p->info.name, "library", p->info.library,
-                     "library_steps", (json_int_t)f->n_library, "own_steps", (json_int_t)f->n_own,
-                     "weight_bytes", (json_int_t)f->weight_bytes, "activation_bytes",
-                     (json_int_t)f->activation_bytes, "workspace_bytes",
-                     (json_int_t)f->workspace_bytes, "buffer_bytes", (json_int_t)f->buffer_bytes,
-                     "device_bytes", (json_int_t)f->device_bytes, "steps", steps_json(p));
+    return json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+        "format", "hwnas.forecast", "version", 1, "model", p->model, "device", p->device_name,
+        "description", p->info.name, "library", p->info.library, "library_steps",
+        (json_int_t)f->n_library, "own_steps", (json_int_t)f->n_own, "weight_bytes",
+        (json_int_t)f->weight_bytes, "activation_bytes", (json_int_t)f->activation_bytes,
+        "workspace_bytes", (json_int_t)f->workspace_bytes, "buffer_bytes",
+        (json_int_t)f->buffer_bytes, "device_bytes", (json_int_t)f->device_bytes, "cache_lookups",
+        (json_int_t)f->n_lookups, "cache_hits", (json_int_t)f->n_hits, "steps", steps_json(p));
 }

@@ -161,6 +161,15 @@ static void put_compile(hwnas_grid *grid, const hwnas_profile_row *row, const un
     hwnas_grid_number(grid, 1, row->m.compile_seconds * MS);
 }
 
+static void put_cached(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
+{
+    (void)u;
+    if (row->m.cache_lookups)
+        hwnas_grid_cell(grid, "%zu/%zu", row->m.cache_hits, row->m.cache_lookups);
+    else
+        hwnas_grid_number(grid, 0, NAN);
+}
+
 static void put_first(hwnas_grid *grid, const hwnas_profile_row *row, const units *u)
 {
     (void)u;
@@ -213,6 +222,14 @@ static bool has_peak(const hwnas_profile *p)
     return false;
 }
 
+static bool has_lookups(const hwnas_profile *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].status == HWNAS_OK && p->rows[i].m.cache_lookups)
+            return true;
+    return false;
+}
+
 static const struct column {
     const char *heading; /* NULL ends the table; one that names a unit does so in the units' own */
     hwnas_grid_side side;
@@ -237,6 +254,7 @@ static const struct column {
     {"MiB", HWNAS_GRID_RIGHT, false, put_memory, NULL},
     {"peak", HWNAS_GRID_RIGHT, false, put_peak, has_peak},
     {"compile", HWNAS_GRID_RIGHT, false, put_compile, NULL},
+    {"cached", HWNAS_GRID_RIGHT, false, put_cached, has_lookups},
     {"first", HWNAS_GRID_RIGHT, false, put_first, NULL},
     {0},
 };
@@ -459,10 +477,12 @@ void hwnas_profile_text(hwnas_str *out, const hwnas_profile *profile)
     fill_table(&grid, profile, &u);
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
-    hwnas_str_addf(out,
-                   "\ncompile and first run in ms; %s are weights and buffers%s; '-': too few "
-                   "samples to carry it\n",
-                   u.memory.unit, has_peak(profile) ? ", peak those of the whole process" : "");
+    hwnas_str_addf(
+        out,
+        "\ncompile and first run in ms; %s are weights and buffers%s%s; '-': too few "
+        "samples to carry it\n",
+        u.memory.unit, has_peak(profile) ? ", peak those of the whole process" : "",
+        has_lookups(profile) ? "; cached: compiled plans that were kept, of those asked for" : "");
     add_marks(out, profile);
     add_ends(out, profile);
     add_verified(out, profile);

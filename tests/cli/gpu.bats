@@ -54,6 +54,31 @@ assert d['weight_bytes'] >= 2 * 669706 and d['device_bytes'] > 20 << 30, d  # Ke
     refuses 1 "does not tell" forecast mnist_mlp --device null
 }
 
+@test "plans that were kept are told" {
+    need_dry
+    local n
+    # A network of two equal layers asks twice; what was made for the first is there for the second.
+    cat >twice.yaml <<'END'
+hwnas: 1
+name: twice
+input: {x: [64]}
+network:
+  - linear: {out: 64}
+  - linear: {out: 64}
+END
+    for n in made kept; do
+        HWNAS_PLANS=$PWD/plans ends 0 forecast twice.yaml --device cuda-dry:l4 --json
+        cp out $n
+    done
+    python3 -c "
+import json
+made, kept = json.load(open('made')), json.load(open('kept'))
+assert (made['cache_lookups'], made['cache_hits']) == (2, 1), made
+assert (kept['cache_lookups'], kept['cache_hits']) == (2, 2), kept"
+    HWNAS_PLANS= ends 0 forecast twice.yaml --device cuda-dry:l4
+    says out "plans        2: 1 were kept from before"
+}
+
 @test "making plans for longer than the timeout is no hang" {
     need_dry
     cat >space.yaml <<'END'

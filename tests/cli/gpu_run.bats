@@ -105,6 +105,16 @@ END
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/repeated.py" "$HWNAS" cuda:0 f32 f16 bf16
 }
 
+@test "profile tells how many plans were kept from before" {
+    export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn
+    HWNAS_PLANS= ends 0 profile mnist_mlp mnist_mlp --device cuda:0 --seconds 0.05
+    says out "cached"
+    HWNAS_PLANS= ends 0 profile mnist_mlp mnist_mlp --device cuda:0 --seconds 0.05 --json
+    is out "[(r['cache_lookups'], r['cache_hits']) for r in d['rows']] == [(3, 0), (3, 3)]"
+    ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.05 --json
+    is out "(d['rows'][0]['cache_lookups'], d['rows'][0]['cache_hits']) == (0, 0)"
+}
+
 # What is simulated of time: kernels of 100 us and a launch of 10 us, by the host's clock.
 simulate() {
     export FAKE_GPU_SIMULATION="values=0,kernel=100e-6,delay=10e-6,nvml=1e-3,tick=0.05,idle=70,busy=400$1"

@@ -66,8 +66,23 @@ static void a_step_moves_what_it_reads_and_writes(void **state)
     for (int i = 0; i < 4; i++)
         x = add(graph, "relu", "", x, -1);
     hwnas_graph_add_output(graph, add(graph, "add", "", x, add(graph, "relu", "", x, -1)));
-    assert_false(hwnas_onednn_pays_threads(graph, (const int[]){0, 1, 2, 3}, 4));
-    assert_true(hwnas_onednn_pays_threads(graph, (const int[]){5}, 1));
+    assert_false(hwnas_onednn_is_worth_threads(graph, (const int[]){0, 1, 2, 3}, 4));
+    assert_true(hwnas_onednn_is_worth_threads(graph, (const int[]){5}, 1));
+    hwnas_graph_free(graph);
+}
+
+/* Of a table only the rows that are taken: 8 of 40,000. */
+static void a_table_is_not_read_whole(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = hwnas_graph_new("table", 1);
+    const int64_t rows[] = {40000, 64, 0}, words[] = {8, 0};
+    const int table = add_input(graph, rows);
+    const int taken = add(graph, "gather", "", table, add_input_of(graph, HWNAS_INT64, words));
+    hwnas_graph_add_output(graph, add(graph, "relu", "", table, -1));
+    hwnas_graph_add_output(graph, taken);
+    assert_false(hwnas_onednn_is_worth_threads(graph, (const int[]){0}, 1));
+    assert_true(hwnas_onednn_is_worth_threads(graph, (const int[]){1}, 1));
     hwnas_graph_free(graph);
 }
 
@@ -137,6 +152,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_steps_have_one_thread),
         cmocka_unit_test(a_step_moves_what_it_reads_and_writes),
+        cmocka_unit_test(a_table_is_not_read_whole),
         cmocka_unit_test(squeeze_and_excite),
         cmocka_unit_test(squeeze_and_excite_is_ours),
     };

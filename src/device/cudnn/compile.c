@@ -7,6 +7,7 @@
 
 #include "device/cudnn/cudnn_int8.h"
 #include "device/cudnn/make_plans.h"
+#include "device/cudnn/plans.h"
 #include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
 
@@ -171,6 +172,29 @@ static hwnas_status check_blocks(const hwnas_graph *graph)
     return HWNAS_OK;
 }
 
+static bool has_plan_before(const hwnas_cudnn_net *net, size_t step)
+{
+    const hwnas_cudnn_operation *o = net->steps[step].state;
+    for (size_t i = 0; i < step; i++)
+        if (net->steps[i].kind == &hwnas_cudnn_engine &&
+            ((const hwnas_cudnn_operation *)net->steps[i].state)->plan == o->plan)
+            return true;
+    return false;
+}
+
+/* Every step of the library asks for a plan; one that was made for this network was missing once.
+ */
+static void count_lookups(hwnas_cudnn_net *net)
+{
+    for (size_t i = 0; i < net->n_steps; i++) {
+        const hwnas_cudnn_operation *o = net->steps[i].state;
+        if (net->steps[i].kind != &hwnas_cudnn_engine)
+            continue;
+        net->n_lookups++;
+        net->n_hits += o->plan->made_for != net->device->compiling || has_plan_before(net, i);
+    }
+}
+
 hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                  const hwnas_exec_options *options)
 {
@@ -193,6 +217,7 @@ hwnas_status hwnas_cudnn_compile(hwnas_exec **out, hwnas_device *base, const hwn
     if (origin)
         tell_origins(net, origin);
     TRY_OUT(check_room(net));
+    count_lookups(net);
     *out = &net->base;
     net = NULL;
 out:
@@ -259,6 +284,8 @@ void hwnas_cudnn_footprint(const hwnas_exec *exec, hwnas_footprint *out)
         .workspace_bytes = net->workspace_bytes,
         .buffer_bytes = bytes[HWNAS_CUDNN_INPUTS] + bytes[HWNAS_CUDNN_OUTPUTS],
         .device_bytes = net->device->gpu.memory_bytes,
+        .n_lookups = net->n_lookups,
+        .n_hits = net->n_hits,
     };
     for (size_t i = 0; i < net->n_steps; i++) {
         out->n_own += net->steps[i].kind == &hwnas_cudnn_kernel;

@@ -28,6 +28,8 @@ struct hwnas_cuda_device {
     void (*progress)(void *context, const char *phase);
     void *context;
     char phase[64];
+    size_t compiling; /* the number of the network whose turn it is, from 1 on; those made ahead
+                         have none */
     struct hwnas_pulse *pulse; /* NULL: nobody hears, or nothing is compiled */
     /* While plans are made ahead, of that thread alone; hwnas_cudnn_prepare(). */
     bool (*goes_on)(void *context);

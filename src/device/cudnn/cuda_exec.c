@@ -233,6 +233,7 @@ hwnas_status hwnas_cuda_compile(hwnas_exec **out, hwnas_device *device, const hw
     hwnas_status status;
     size_t n_refused;
     TRY(hwnas_live_use(gpu->live));
+    gpu->compiling++;
     /* Each time another plan has turned out not to run, so it comes to an end. */
     do {
         n_refused = hwnas_cudnn_plans_refused(gpu->plans);

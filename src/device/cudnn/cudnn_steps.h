@@ -115,6 +115,7 @@ struct hwnas_cudnn_net {
     size_t memory_bytes[HWNAS_CUDNN_N_MEMORIES];
     size_t workspace_bytes; /* the largest of the steps' */
     size_t step_bytes;      /* that steps took for themselves when they were loaded */
+    size_t n_lookups, n_hits; /* of plans; see hwnas_footprint */
     void *live;             /* what runs it: captured graph, memory; of cuda.c */
 };
 

@@ -54,6 +54,13 @@ static void dry_describe(const hwnas_device *base, hwnas_device_info *out)
     hwnas_cudnn_tell_version(out->library, sizeof out->library, device);
 }
 
+static hwnas_status dry_compile(hwnas_exec **out, hwnas_device *device, const hwnas_graph *graph,
+                                const hwnas_exec_options *options)
+{
+    ((hwnas_cuda_device *)device)->compiling++;
+    return hwnas_cudnn_compile(out, device, graph, options);
+}
+
 static hwnas_status dry_run(hwnas_exec *exec, const float *const *inputs, float *const *outputs)
 {
     hwnas_footprint f;
@@ -82,7 +89,7 @@ const hwnas_device_ops hwnas_cuda_dry_ops = {
     .close = hwnas_cuda_device_close,
     .listen = hwnas_cuda_listen,
     .precisions = HWNAS_CUDA_PRECISIONS,
-    .compile = hwnas_cudnn_compile,
+    .compile = dry_compile,
     .run = dry_run,
     .free_exec = hwnas_cudnn_free_exec,
     .memory = hwnas_cudnn_held,

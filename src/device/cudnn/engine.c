@@ -82,6 +82,7 @@ static const hwnas_cudnn_plan *load_or_make(hwnas_cuda_device *device,
     if (!load(&plan, device, o, signature)) {
         plan = (hwnas_cudnn_plan){0};
         hwnas_cudnn_choose(&plan, device, o);
+        plan.made_for = is_ahead ? 0 : device->compiling;
         if (is_ahead && plan.is_refused) {
             free(plan.why);
             free(signature);

@@ -15,6 +15,7 @@ struct hwnas_cudnn_plan {
     cudnnBackendDescriptor_t made; /* NULL: no engine takes it, or nothing will run */
     bool is_refused;
     char *why; /* refused: what cuDNN says; else NULL */
+    size_t made_for; /* hwnas_cuda_device's `compiling` when it was made; 0: ahead, or from disk */
     int64_t engine;
     size_t workspace;
     unsigned numerical, behavior; /* sets of 1 << cudnnBackendNumericalNote_t, ...BehaviorNote_t */

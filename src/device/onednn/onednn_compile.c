@@ -262,7 +262,8 @@ static void choose_threads(compiler *c, step *s, const hwnas_onednn_group *group
 {
     const size_t n = group ? (size_t)group->chain.n_nodes : s->about.n_nodes;
     const int *nodes = group ? group->chain.nodes : s->about.nodes;
-    s->device = hwnas_onednn_pays_threads(c->graph, nodes, n) ? &c->exec->with : &c->exec->alone;
+    s->device =
+        hwnas_onednn_is_worth_threads(c->graph, nodes, n) ? &c->exec->with : &c->exec->alone;
     hwnas_onednn_use_threads(s->device->threads);
 }
 

@@ -6,6 +6,6 @@
 
 /* Whether the `n` nodes that run as one step have work enough for several threads: the first needs
  * some microseconds to have the others begin, and to wait for them. */
-bool hwnas_onednn_pays_threads(const hwnas_graph *graph, const int *nodes, size_t n);
+bool hwnas_onednn_is_worth_threads(const hwnas_graph *graph, const int *nodes, size_t n);
 
 #endif
