@@ -9,6 +9,7 @@
 #include "derive/derive.h"
 #include "study/evaluate.h"
 #include "study/held.h"
+#include "study/member.h"
 #include "study/response.h"
 
 enum { MAX_STEPS = 3 }; /* of a relaxation */
@@ -23,6 +24,10 @@ typedef struct explainer {
     hwnas_store *store; /* of the study, for its tables of latencies; borrowed */
     hwnas_arch *arch; /* of the trial, with settings */
     hwnas_response *responses[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
+    /* What of the trial's own values was measured, over what is estimated of it, by goal: from
+     * its parts, and from its choices. */
+    double part_levels[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
+    double levels[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
 } explainer;
 
 static void add_goal(hwnas_explanation *out, const hwnas_goal *goal)
@@ -163,37 +168,82 @@ static void take_values(hwnas_neighbour *n, const hwnas_trial *from)
             hwnas_trial_add(&n->values, &from->values[i]);
 }
 
+static void scale(hwnas_value_row *row, double factor)
+{
+    row->value *= factor;
+    row->low *= factor;
+    row->high *= factor;
+}
+
 /* The parts that the study timed know better than the choices what a network takes. */
-static hwnas_status estimate_by_parts(hwnas_neighbour *n, explainer *e, const hwnas_candidate *c)
+static hwnas_status estimate_by_parts(hwnas_trial *out, explainer *e, const hwnas_candidate *c)
 {
     for (int d = 0; d < e->job.goals.devices.n; d++) {
-        const size_t n_before = n->values.n_values;
+        const size_t n_before = out->n_values;
         bool is_known;
         double error;
-        TRY(hwnas_evaluate_recall(&is_known, &error, &n->values, e->evaluator, c, d));
+        TRY(hwnas_evaluate_recall(&is_known, &error, out, e->evaluator, c, d));
         for (int g = 0; is_known && g < e->out->n_goals; g++)
-            for (size_t i = n_before; i < n->values.n_values; i++)
-                if (!strcmp(n->values.values[i].metric, e->out->goals[g].name))
+            for (size_t i = n_before; i < out->n_values; i++)
+                if (!strcmp(out->values[i].metric, e->out->goals[g].name)) {
                     e->out->part_errors[g] = error;
+                    scale(&out->values[i], e->part_levels[g]);
+                }
     }
     return HWNAS_OK;
+}
+
+static hwnas_value_row respond(const explainer *e, int goal, const hwnas_arch *walked,
+                               const hwnas_trial *counts)
+{
+    hwnas_value_row row = {.source = HWNAS_ESTIMATED};
+    row.metric = hwnas_intern(e->out->goals[goal].name);
+    row.unit = e->out->goals[goal].metric->si;
+    hwnas_response_predict(&row.value, &row.low, &row.high, e->responses[goal], walked,
+                           count_of(counts, HWNAS_MACS), count_of(counts, HWNAS_PARAMS));
+    return row;
 }
 
 static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *walked)
 {
     for (int g = 0; g < e->out->n_goals; g++) {
-        const hwnas_goal *goal = &e->out->goals[g];
-        if (!e->responses[g] || hwnas_trial_value(&n->values, goal->name))
+        if (!e->responses[g] || hwnas_trial_value(&n->values, e->out->goals[g].name))
             continue;
-        hwnas_value_row row = {.source = HWNAS_ESTIMATED};
-        row.metric = hwnas_intern(goal->name);
-        row.unit = goal->metric->si;
-        hwnas_response_predict(&row.value, &row.low, &row.high, e->responses[g], walked,
-                               count_of(&n->values, HWNAS_MACS),
-                               count_of(&n->values, HWNAS_PARAMS));
+        hwnas_value_row row = respond(e, g, walked, &n->values);
+        scale(&row, e->levels[g]);
         hwnas_trial_add(&n->values, &row);
         e->out->errors[g] = hwnas_response_error(e->responses[g]);
     }
+}
+
+/* A neighbour's estimate and the network's own measurement differ by the estimate's error as well
+ * as by the change, and the best of many measurements is below its estimate mostly. So estimates
+ * are compared with estimates: what the network's own is off by is divided out of all. */
+static hwnas_status find_levels(explainer *e)
+{
+    const hwnas_trial *own = &e->summary->trials[e->out->trial];
+    hwnas_trial parts = {0};
+    hwnas_member member;
+    for (int g = 0; g < e->out->n_goals; g++)
+        e->part_levels[g] = e->levels[g] = 1;
+    hwnas_status status = hwnas_member_open(&member, own, &e->job, e->space, e->walked);
+    if (status == HWNAS_OK)
+        status = estimate_by_parts(&parts, e, &member.candidate);
+    for (int g = 0; g < e->out->n_goals && status == HWNAS_OK; g++) {
+        const char *name = e->out->goals[g].name;
+        const hwnas_value_row *is = hwnas_trial_value(own, name);
+        const hwnas_value_row *by_parts = hwnas_trial_value(&parts, name);
+        e->out->part_errors[g] = NAN; /* unless a neighbour is estimated so */
+        if (!is || !hwnas_sources[is->source].is_of_run || !(is->value > 0))
+            continue;
+        if (by_parts && by_parts->value > 0)
+            e->part_levels[g] = is->value / by_parts->value;
+        if (e->responses[g])
+            e->levels[g] = is->value / respond(e, g, e->arch, own).value;
+    }
+    hwnas_member_close(&member);
+    free(parts.values);
+    return status;
 }
 
 static void free_neighbour(hwnas_neighbour *n)
@@ -224,7 +274,7 @@ static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
         /* Values that are there already stay. */
         status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
         if (status == HWNAS_OK)
-            status = estimate_by_parts(&n, e, &c);
+            status = estimate_by_parts(&n.values, e, &c);
     }
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
@@ -410,6 +460,7 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
     for (int g = 0; g < out->n_goals; g++)
         if (out->goals[g].metric->source == HWNAS_FROM_DEVICE)
             TRY_OUT(fit(&e, g));
+    TRY_OUT(find_levels(&e));
     find_standing(&e);
     list_neighbours(&e);
     find_relaxations(&e);
