@@ -1,17 +1,14 @@
 /* onednn_recurrent.c: LSTM and GRU as primitives, from a state of zeros, all steps in one.
  *
  * The weights are brought into oneDNN's order of gates and into its layout when the step is
- * compiled. ONNX has an LSTM's gates as input, output, forget, cell and oneDNN as input, forget,
- * cell, output; a GRU's are update, reset, hidden for both, and the reset comes after the product
- * ("linear before reset"), where oneDNN has a fourth bias for what the reset is multiplied with. */
+ * compiled. */
 #include "graph/ops/recurrent.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/onednn/primitive.h"
-
-enum { MAX_GATES = 4, MAX_BIASES = 4 };
+#include "device/onednn/recurrent_cell.h"
 
 typedef dnnl_status_t make_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
                                 dnnl_rnn_direction_t direction, const_dnnl_memory_desc_t x,
@@ -19,13 +16,7 @@ typedef dnnl_status_t make_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine
                                 const_dnnl_memory_desc_t b, const_dnnl_memory_desc_t y,
                                 const_dnnl_primitive_attr_t attr);
 
-typedef struct cell {
-    int n_gates, n_biases;
-    int gate[MAX_GATES]; /* for each of oneDNN's, which of ONNX's */
-    /* For each of oneDNN's biases, which gates of ONNX's W's and R's are summed; -1: none. */
-    int bias_of_w[MAX_BIASES], bias_of_r[MAX_BIASES];
-    make_desc *make_desc;
-} cell;
+typedef hwnas_onednn_cell cell;
 
 static dnnl_status_t make_lstm(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
                                dnnl_rnn_direction_t direction, const_dnnl_memory_desc_t x,
@@ -49,18 +40,16 @@ static dnnl_status_t make_gru(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
                                                       dnnl_rnn_flags_undef, attr);
 }
 
-static const cell lstm = {.n_gates = 4,
-                          .n_biases = 4,
-                          .gate = {0, 2, 3, 1},
-                          .bias_of_w = {0, 2, 3, 1},
-                          .bias_of_r = {0, 2, 3, 1},
-                          .make_desc = make_lstm};
-static const cell gru = {.n_gates = 3,
-                         .n_biases = 4,
-                         .gate = {0, 1, 2},
-                         .bias_of_w = {0, 1, 2, -1},
-                         .bias_of_r = {0, 1, -1, 2},
-                         .make_desc = make_gru};
+const cell hwnas_onednn_lstm_cell = {.n_gates = 4,
+                                     .n_biases = 4,
+                                     .gate = {0, 2, 3, 1},
+                                     .bias_of_w = {0, 2, 3, 1},
+                                     .bias_of_r = {0, 2, 3, 1}};
+const cell hwnas_onednn_gru_cell = {.n_gates = 3,
+                                    .n_biases = 4,
+                                    .gate = {0, 1, 2},
+                                    .bias_of_w = {0, 1, 2, -1},
+                                    .bias_of_r = {0, 1, -1, 2}};
 
 /* Sizes of one node. */
 typedef struct sizes {
@@ -192,7 +181,8 @@ static hwnas_status add_args(hwnas_onednn_primitive *p, const_dnnl_primitive_des
 }
 
 static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device,
-                            const hwnas_graph *graph, const hwnas_node *node, const cell *c)
+                            const hwnas_graph *graph, const hwnas_node *node, const cell *c,
+                            make_desc *make)
 {
     hwnas_status status = HWNAS_OK;
     const sizes n = sizes_of(graph, node);
@@ -205,8 +195,8 @@ static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device
     TRY_OUT(describe(descs, p->name, c, &n));
     TRY_OUT(hwnas_onednn_attr(&attr, p->name));
     TRY_DNNL_OUT("describe", p->name,
-                 c->make_desc(&desc, device->engine, direction_of(node), descs[X], descs[W],
-                              descs[R], descs[B], descs[Y], attr));
+                 make(&desc, device->engine, direction_of(node), descs[X], descs[W], descs[R],
+                      descs[B], descs[Y], attr));
     TRY_OUT(hwnas_onednn_primitive_init(p, desc));
     TRY_OUT(add_args(p, desc, descs, graph, node, c, &n));
     step->n_inputs = 1; /* the weights are ours now */
@@ -257,13 +247,13 @@ static void free_recurrent(void *state)
 static hwnas_status compile_lstm(hwnas_onednn_step *step, const onednn_device *device,
                                  const hwnas_graph *graph, const hwnas_node *node)
 {
-    return compile(step, device, graph, node, &lstm);
+    return compile(step, device, graph, node, &hwnas_onednn_lstm_cell, make_lstm);
 }
 
 static hwnas_status compile_gru(hwnas_onednn_step *step, const onednn_device *device,
                                 const hwnas_graph *graph, const hwnas_node *node)
 {
-    return compile(step, device, graph, node, &gru);
+    return compile(step, device, graph, node, &hwnas_onednn_gru_cell, make_gru);
 }
 
 const hwnas_onednn_kind hwnas_onednn_lstm = {

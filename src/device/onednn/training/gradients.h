@@ -17,7 +17,7 @@ extern const hwnas_gradient_rule hwnas_gradient_conv, hwnas_gradient_linear, hwn
     hwnas_gradient_pool, hwnas_gradient_mean, hwnas_gradient_batch_norm, hwnas_gradient_layer_norm,
     hwnas_gradient_softmax, hwnas_gradient_function, hwnas_gradient_binary, hwnas_gradient_dropout,
     hwnas_gradient_reshape, hwnas_gradient_transpose, hwnas_gradient_slice, hwnas_gradient_concat,
-    hwnas_gradient_gather, hwnas_gradient_lstm, hwnas_gradient_zero;
+    hwnas_gradient_gather, hwnas_gradient_recurrent, hwnas_gradient_zero;
 
 /* Writes the step: forward, loss, backward and update. HWNAS_E_UNSUPPORTED names the first node
  * whose operator has no gradient here. */

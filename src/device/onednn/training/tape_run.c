@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "device/onednn/recurrent_cell.h"
 #include "device/onednn/training/tape.h"
 #include "device/place.h"
 
@@ -65,8 +66,6 @@ void hwnas_tape_order_gates(hwnas_tape *t, int id, int64_t block)
             t->contents[i].block = block;
 }
 
-static const int onnx_gate[] = {0, 2, 3, 1}; /* for each of oneDNN's */
-
 /* From ONNX's order to oneDNN's, or back. */
 static hwnas_status turn_gates(float *values, const hwnas_tape_content *c, bool back)
 {
@@ -77,7 +76,7 @@ static hwnas_status turn_gates(float *values, const hwnas_tape_content *c, bool 
     for (size_t at = 0; at < n; at += group) {
         memcpy(room, values + at, group * sizeof *values);
         for (size_t g = 0; g < 4; g++) {
-            const size_t given = (size_t)onnx_gate[g] * block, kept = g * block;
+            const size_t given = (size_t)hwnas_onednn_lstm_cell.gate[g] * block, kept = g * block;
             memcpy(values + at + (back ? given : kept), (float *)room + (back ? kept : given),
                    block * sizeof *values);
         }
