@@ -107,6 +107,11 @@ gradients_of() {
     says out "the device 'ref' does not train"
     ends 1 profile mnist_mlp --training --dtype f16
     says out "the device 'cpu' does not train in f16"
+    if [ "$(uname -m)" = x86_64 ]; then
+        ONEDNN_MAX_CPU_ISA=AVX2 ends 1 profile mnist_mlp --training --dtype bf16
+        says out "this processor has no bf16"
+        says err "it trains in f32"
+    fi
     refuses 2 "--optimizer belongs to --training" profile mnist_mlp --optimizer adamw
     refuses 2 "there is no optimizer 'adam'*sgd, adamw" profile mnist_mlp --training --optimizer adam
     refuses 2 "training steps are measured in the mode hot" profile mnist_mlp --training --mode cold

@@ -199,6 +199,25 @@ hwnas_status hwnas_onednn_refuse(hwnas_precision precision, bool is_x86)
                       name);
 }
 
+hwnas_status hwnas_onednn_check_precision(bool *is_emulated, const onednn_device *device,
+                                          hwnas_precision precision)
+{
+    unsigned native, emulated;
+    hwnas_onednn_find_precisions(device, &native, &emulated);
+    *is_emulated = emulated & (1U << precision);
+    if ((native | emulated) & (1U << precision))
+        return HWNAS_OK;
+    char *names = hwnas_precision_names(native | emulated);
+#if defined __x86_64__
+    hwnas_status status = hwnas_onednn_refuse(precision, true);
+#else
+    hwnas_status status = hwnas_onednn_refuse(precision, false);
+#endif
+    status = hwnas_hint(status, "it computes in %s", names);
+    free(names);
+    return status;
+}
+
 static void onednn_describe(const hwnas_device *base, hwnas_device_info *out)
 {
     const onednn_device *device = (const onednn_device *)base;

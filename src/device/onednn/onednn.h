@@ -31,6 +31,10 @@ void hwnas_onednn_find_precisions(const onednn_device *device, unsigned *native,
                                   unsigned *emulated);
 /* Why one is in neither set. */
 HWNAS_CHECKED hwnas_status hwnas_onednn_refuse(hwnas_precision precision, bool is_x86);
+/* HWNAS_E_UNSUPPORTED: in neither set; the hint names those that are. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_check_precision(bool *is_emulated,
+                                                        const onednn_device *device,
+                                                        hwnas_precision precision);
 
 hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hwnas_graph *graph,
                                   const hwnas_exec_options *options);

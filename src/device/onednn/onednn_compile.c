@@ -337,26 +337,6 @@ static hwnas_status sort_nodes(compiler *c)
     return is_all_ours ? HWNAS_OK : cut(c);
 }
 
-/* What a device may compute depends on the processor: f16 needs instructions. */
-static hwnas_status check_precision(bool *is_emulated, const onednn_device *device,
-                                    hwnas_precision precision)
-{
-    unsigned native, emulated;
-    hwnas_onednn_find_precisions(device, &native, &emulated);
-    *is_emulated = emulated & (1U << precision);
-    if ((native | emulated) & (1U << precision))
-        return HWNAS_OK;
-    char *names = hwnas_precision_names(native | emulated);
-#if defined __x86_64__
-    hwnas_status status = hwnas_onednn_refuse(precision, true);
-#else
-    hwnas_status status = hwnas_onednn_refuse(precision, false);
-#endif
-    status = hwnas_hint(status, "it computes in %s", names);
-    free(names);
-    return status;
-}
-
 /* The graph as it is lowered. One that is quantised already is what s8 asks for. */
 static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
                                 const hwnas_graph *graph, const hwnas_exec_options *options,
@@ -451,7 +431,8 @@ hwnas_status hwnas_onednn_compile(hwnas_exec **out, hwnas_device *base, const hw
     bool *is_refused = NULL;
     size_t n = 0, n_refused;
     bool is_emulated;
-    TRY(check_precision(&is_emulated, (const onednn_device *)base, options->precision));
+    TRY(hwnas_onednn_check_precision(&is_emulated, (const onednn_device *)base,
+                                     options->precision));
     TRY_OUT(take_source(&source, base, graph, options, is_emulated));
     n = source.graph->n_nodes;
     if (!hwnas_onednn_has_low(&source)) /* groups are of floats and bytes */

@@ -86,11 +86,17 @@ static void describe_steps(train_exec *exec)
     }
 }
 
-static hwnas_status find_type(dnnl_data_type_t *out, hwnas_precision precision)
+static hwnas_status find_type(dnnl_data_type_t *out, const onednn_device *device,
+                              hwnas_precision precision)
 {
+    bool is_emulated;
     *out = precision == HWNAS_BF16 ? dnnl_bf16 : dnnl_f32;
-    if (precision == HWNAS_F32 || precision == HWNAS_BF16)
+    if (precision == HWNAS_F32)
         return HWNAS_OK;
+    if (precision == HWNAS_BF16) {
+        const hwnas_status status = hwnas_onednn_check_precision(&is_emulated, device, precision);
+        return status ? hwnas_hint(status, "here it trains in f32") : HWNAS_OK;
+    }
     return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device 'cpu' does not train in %s",
                                  hwnas_precision_name(precision)),
                       "it trains in f32 and bf16");
@@ -103,7 +109,7 @@ hwnas_status hwnas_onednn_compile_training(hwnas_exec **out, hwnas_device *base,
     hwnas_status status = HWNAS_OK;
     const onednn_device *device = (const onednn_device *)base;
     dnnl_data_type_t type;
-    TRY(find_type(&type, options->precision));
+    TRY(find_type(&type, device, options->precision));
     train_exec *exec = hwnas_alloc(sizeof *exec);
     exec->base.ops = &training_ops;
     hwnas_onednn_use_threads(device->threads);
