@@ -238,7 +238,8 @@ END
 @test "plans of the next network are made while one is measured" {
     prepare
     # The first network is not done with before three plans are made; where nobody makes them the GPU is lost.
-    FAKE_GPU_HOLDS=3 ends 0 search job.yaml --strategy random --json
+    # The front's networks, in a process of their own, wait for nobody.
+    FAKE_GPU_HOLDS=3 FAKE_GPU_HELD=$PWD/held ends 0 search job.yaml --strategy random --json
     is out "(d['finished'], d['failed']) == (14, 0)"
     # Of the quick search no plan is made in the turn of its network, but for the first's; the front has its own.
     [ "$(uniq trace | head -3 | tr '\n' ' ')" = "plan network ahead " ]
@@ -248,8 +249,8 @@ END
 @test "a search proposes and measures the same whether plans are made ahead or not" {
     prepare
     for strategy in local-search nsga2; do
-        rm -f trace
-        FAKE_GPU_HOLDS=1 ends 0 search job.yaml --strategy "$strategy" --study "$strategy.db" --json
+        rm -f trace held
+        FAKE_GPU_HOLDS=1 FAKE_GPU_HELD=$PWD/held ends 0 search job.yaml --strategy "$strategy" --study "$strategy.db" --json
         grep -q ahead trace
         rm trace
         taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')" "$HWNAS" search job.yaml --strategy "$strategy" --study alone.db
