@@ -90,6 +90,7 @@ gradients_of() {
 }
 
 @test "training: in bf16 as well" {
+    share_rooflines
     "$HWNAS" devices cpu --json >devices
     is devices "'bf16' in d['devices'][0]['native'] + d['devices'][0]['emulated']" || skip "needs products in bf16"
     ends 0 profile mnist_cnn lstm_text_generation --training --dtype bf16 --batch 4 --threads 1 --seconds 0.05 --json
