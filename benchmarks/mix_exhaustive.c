@@ -45,7 +45,7 @@ static int find_ways(way *out, const hwnas_mix *mix, const hwnas_mix_options *op
             const hwnas_precision floats = f ? HWNAS_BF16 : HWNAS_F32;
             for (size_t i = 0; i < mix->n_layers; i++)
                 stays_float[mix->layers[i].node] = !(subset >> i & 1);
-            must(hwnas_answers_compare(&error, answers, stays_float, floats, 0));
+            must(hwnas_answers_compare(&error, NULL, answers, stays_float, floats, 0));
             if (error.largest > options->max_error)
                 continue;
             out[n] = (way){.floats = floats, .subset = subset};

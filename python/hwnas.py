@@ -285,7 +285,9 @@ class _CProfileOptions(ctypes.Structure):
                 ("skips", ctypes.c_bool), ("name", ctypes.c_char_p), ("save", ctypes.c_char_p),
                 ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int),
                 ("mixings", ctypes.c_uint), ("max_error", ctypes.c_double), ("samples", ctypes.c_double),
-                ("epochs", ctypes.c_double), ("prices", ctypes.c_char_p)]
+                ("epochs", ctypes.c_double), ("prices", ctypes.c_char_p), ("data", ctypes.c_void_p),
+                ("n_data", ctypes.c_size_t), ("data_options", ctypes.c_void_p), ("calibrate", ctypes.c_int64),
+                ("max_loss", ctypes.c_double)]
 
 
 class _CRecordedProfile(ctypes.Structure):

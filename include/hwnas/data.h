@@ -86,8 +86,9 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_dataset_quantize(hwnas_dataset *data,
 typedef struct hwnas_network_mix_options {
     size_t size;
     double max_error;  /* limit on the largest difference from fp32, relative to the largest output;
-                          below 0: 0.05 */
-    int64_t calibrate; /* ranges and errors are of so many of the first samples; 0: 64 */
+                          below 0: 0.05, or none where the data has labels */
+    int64_t calibrate; /* ranges, and without labels errors, are of so many of the first samples; 0:
+                          64 */
     int threads;       /* 0: all cores that this process may use */
     double seconds;    /* that each way is measured for; 0: 1 */
     /* (optional) Becomes nonzero, in a signal handler or another thread: it ends soon with
@@ -99,15 +100,19 @@ typedef struct hwnas_network_mix_options {
     void *context;
     hwnas_mixing mixing; /* 0: HWNAS_MIXED. A file cannot say bf16: HWNAS_MIXED_BF16 chooses for
                             who computes its floats in bf16, which the report says. */
+    double max_loss; /* where the data has labels: accuracy that may be lost, in points (of numbers
+                        of 100 r2); below 0: 1 */
 } hwnas_network_mix_options;
 #define HWNAS_NETWORK_MIX_OPTIONS_INIT                                                             \
     {                                                                                              \
-        sizeof(hwnas_network_mix_options), -1, 0, 0, 0, NULL, NULL, NULL, 0                        \
+        sizeof(hwnas_network_mix_options), -1, 0, 0, 0, NULL, NULL, NULL, 0, -1                    \
     }
 
 /* Chooses for each layer whether it is computed in 8-bit integers, by what it gains on the device
  * `cpu` and what it costs in accuracy (docs/precision.md), and writes the fastest network within
  * the limit as an ONNX file, batch norms folded, whole or not at all. `data` NULL: random inputs.
+ * Data with labels judges by accuracy: a half of it, of at most 1000 samples, chooses, the other is
+ * held out and tells what was lost.
  * Text and JSON ("hwnas.mix"). Minutes for a large network. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_mix(hwnas_report **out,
                                                        const hwnas_network *network,

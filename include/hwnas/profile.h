@@ -6,6 +6,7 @@
 #define HWNAS_PUBLIC_PROFILE_H
 
 #include <hwnas.h>
+#include <hwnas/data.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -90,20 +91,27 @@ typedef struct hwnas_profile_options {
      * update of the weights. */
     hwnas_optimizer training;
     /* A set of bits 1 << hwnas_mixing: besides the precisions (none: alone) each network is
-     * measured so, its layers chosen first as hwnas_network_mix() does on random inputs: minutes
-     * for a large network. On the device cpu. */
+     * measured so, its layers chosen first as hwnas_network_mix() does, on random inputs unless
+     * there is data: minutes for a large network. On the device cpu. */
     unsigned mixings;
     double max_error; /* of that: the limit on the largest difference from fp32, relative to the
-                         largest output; below 0: 0.05 */
+                         largest output; below 0: 0.05, or none where there are labels */
     /* (optional) With `training`: what a whole one takes, of so many samples, in so many passes
      * over them, also parts of one (0: 1), for what an hour of each device costs (YAML file, NULL:
      * nobody asked). */
     double samples, epochs;
     const char *prices;
+    /* (optional) With `mixings`: samples for each of the models, and their labels, in the place of
+     * random inputs; hwnas_network_mix() says how they count. */
+    const hwnas_data_file *data;
+    size_t n_data;
+    const hwnas_dataset_options *data_options; /* NULL: all defaults */
+    int64_t calibrate;                         /* as in hwnas_network_mix_options; so ... */
+    double max_loss;
 } hwnas_profile_options;
 #define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        .size = sizeof(hwnas_profile_options), .max_error = -1                                     \
+        .size = sizeof(hwnas_profile_options), .max_error = -1, .max_loss = -1                     \
     }
 
 /* Measures latency, throughput, memory and compile time. Concludes with the failure of the first

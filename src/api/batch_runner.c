@@ -1,8 +1,9 @@
 #include "api/batch_runner.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "data/batches.h"
 
 int64_t hwnas_sample_count(const hwnas_array_info *array)
 {
@@ -36,91 +37,24 @@ void hwnas_arrays_free(float **arrays, size_t n_arrays)
 
 /* ---- Opening ---- */
 
-static hwnas_status check_batch(const hwnas_network *network, size_t n,
-                                const hwnas_array_info *arrays, const char *what)
-{
-    for (size_t i = 0; i < n; i++)
-        if (arrays[i].rank < 1 || arrays[i].dims[0] != network->batch) {
-            char *dims = hwnas_dims_text(arrays[i].rank, arrays[i].dims);
-            const hwnas_status status =
-                hwnas_fail(HWNAS_E_INPUT, NULL,
-                           "%s: %s '%s' is %s, whose first dimension is not the batch, %d",
-                           network->name, what, arrays[i].name, dims, network->batch);
-            free(dims);
-            return hwnas_hint(status, "samples are run in batches along the first dimension; "
-                                      "'hwnas run' with a file of raw fp32 runs it once");
-        }
-    return HWNAS_OK;
-}
-
 static hwnas_status check_network(const hwnas_network *network, const hwnas_dataset *data)
 {
-    const hwnas_graph *graph = network->graph;
-    bool is_same = graph->n_inputs == hwnas_dataset_n_inputs(data);
-    TRY(check_batch(network, graph->n_inputs, network->inputs, "input"));
-    TRY(check_batch(network, graph->n_outputs, network->outputs, "output"));
-    for (size_t i = 0; is_same && i < graph->n_inputs; i++)
-        is_same = hwnas_sample_count(&network->inputs[i]) == hwnas_dataset_count(data, i);
-    if (!is_same)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "%s takes other inputs than the network that the data is for",
-                          network->name);
-    return HWNAS_OK;
-}
-
-/* Fills what is left of a batch with its last sample. */
-static void fill_up(float *const *inputs, const hwnas_network *network, int64_t n)
-{
-    for (size_t i = 0; i < network->graph->n_inputs; i++) {
-        const int64_t count = hwnas_sample_count(&network->inputs[i]);
-        for (int64_t k = n; k < network->batch; k++)
-            memcpy(inputs[i] + k * count, inputs[i] + (n - 1) * count,
-                   (size_t)count * sizeof **inputs);
-    }
-}
-
-static hwnas_status take_batches(float *out, float *const *inputs, const hwnas_network *network,
-                                 hwnas_dataset *data, int64_t n)
-{
-    for (int64_t done = 0; done < n; done += network->batch) {
-        const int64_t left = n - done, some = left < network->batch ? left : network->batch;
-        TRY(hwnas_dataset_take(inputs, NULL, data, some));
-        fill_up(inputs, network, some);
-        for (size_t i = 0; i < network->graph->n_inputs; i++) {
-            memcpy(out, inputs[i], (size_t)network->inputs[i].count * sizeof *out);
-            out += network->inputs[i].count;
-        }
-    }
-    return hwnas_dataset_rewind(data);
+    return hwnas_batches_check(network->graph, network->name, network->batch, data);
 }
 
 hwnas_status hwnas_calibration_take(float **out, size_t *n_batches, const hwnas_network *network,
                                     hwnas_dataset *data, int64_t calibrate)
 {
     enum { DEFAULT_CALIBRATE = 64 };
-    hwnas_status status = HWNAS_OK;
-    const hwnas_graph *graph = network->graph;
     const int64_t asked = calibrate > 0 ? calibrate : DEFAULT_CALIBRATE;
-    const int64_t there = hwnas_dataset_samples(data), n = asked < there ? asked : there;
-    const size_t n_full = (size_t)((n + network->batch - 1) / network->batch);
-    size_t count = 0;
-    float *values = NULL, **inputs = hwnas_alloc((graph->n_inputs + 1) * sizeof *inputs);
-    TRY_OUT(check_network(network, data));
-    TRY_OUT(hwnas_dataset_rewind(data));
-    TRY_OUT(
-        hwnas_arrays_alloc(inputs, graph->n_inputs, network->inputs, network->batch, "a batch"));
-    for (size_t i = 0; i < graph->n_inputs; i++)
-        count += (size_t)network->inputs[i].count;
-    TRY_OUT(hwnas_try_alloc((void **)&values, n_full * count * sizeof *values,
-                            "samples to calibrate with"));
-    TRY_OUT(take_batches(values, inputs, network, data, n));
-    *out = values;
-    *n_batches = n_full;
-    values = NULL;
-out:
-    free(values);
-    hwnas_arrays_free(inputs, graph->n_inputs);
-    return status;
+    const int64_t there = hwnas_dataset_samples(data);
+    hwnas_batches batches = {.graph = network->graph,
+                             .batch = network->batch,
+                             .data = data,
+                             .left = asked < there ? asked : there,
+                             .step = 1};
+    TRY(check_network(network, data));
+    return hwnas_batches_read(out, NULL, n_batches, &batches);
 }
 
 static hwnas_status compile(hwnas_batch_runner *r, hwnas_device *device, hwnas_dataset *data,
@@ -202,7 +136,7 @@ static hwnas_status run_rest(hwnas_batch_runner *r, const float *const *inputs,
         const int64_t count = hwnas_sample_count(&network->inputs[i]);
         memcpy(r->inputs[i], inputs[i] + first * count, (size_t)(n * count) * sizeof **inputs);
     }
-    fill_up(r->inputs, network, n);
+    hwnas_batch_fill_up(r->inputs, network->graph, network->batch, n);
     TRY(hwnas_exec_run(r->exec, (const float *const *)r->inputs, r->outputs));
     for (size_t i = 0; i < network->graph->n_outputs; i++) {
         const int64_t count = hwnas_sample_count(&network->outputs[i]);

@@ -84,6 +84,25 @@ static hwnas_status take_lists(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                         HWNAS_STREAMS_FILL);
 }
 
+/* Samples by which layers are chosen. */
+static hwnas_status take_data(hwnas_sweep *out, const hwnas_profile_options *o)
+{
+    out->data = (hwnas_mix_data){.n = o->n_data,
+                                 .files = o->data,
+                                 .calibrate = o->calibrate,
+                                 .max_loss = o->max_loss < 0 ? HWNAS_MIX_MAX_LOSS : o->max_loss};
+    if (!o->n_data)
+        return HWNAS_OK;
+    if (!o->mixings)
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_USAGE, NULL,
+                       "samples choose the precision of layers, and nothing mixed is measured"),
+            "--dtype f32,mixed measures a choice beside f32");
+    if (isnan(o->max_loss) || o->calibrate < 0)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "max_loss or calibrate is out of range");
+    return TAKE_OPTIONS(&out->data.options, o->data_options);
+}
+
 /* The options as a sweep, whose texts are in the arena. */
 static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas_profile_options *o)
 {
@@ -92,7 +111,7 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                          .verifies = o->verifies,
                          .skips = o->skips,
                          .mixings = o->mixings,
-                         .max_error = o->max_error < 0 ? HWNAS_MIX_MAX_ERROR : o->max_error,
+                         .max_error = o->max_error,
                          .has_own_batches = !o->n_batches,
                          .options = HWNAS_MEASURE_DEFAULTS};
     hwnas_measure_options *m = &out->options;
@@ -129,6 +148,7 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
         TRY(hwnas_text_check("the name of the machine", o->name));
     if (o->shape)
         TRY(hwnas_shapes_parse(out->shapes, &out->n_shapes, arena, o->shape));
+    TRY(take_data(out, o));
     return take_lists(out, arena, o);
 }
 

@@ -10,6 +10,7 @@
 #include "base/c_locale.h"
 #include "base/clock.h"
 #include "base/sized_options.h"
+#include "data/batches.h"
 #include "data/score.h"
 #include "graph/op.h"
 #include "study/write_network.h"
@@ -30,17 +31,9 @@ hwnas_status hwnas_dataset_open(hwnas_dataset **out, const hwnas_network *networ
                                 const hwnas_data_file *files, const hwnas_dataset_options *given)
 {
     IN_C_LOCALE;
-    const hwnas_graph *graph = network->graph;
     hwnas_dataset_options options;
     TRY(TAKE_OPTIONS(&options, given));
-    int64_t *entries = hwnas_alloc((graph->n_inputs + 1) * sizeof *entries);
-    for (size_t i = 0; i < graph->n_inputs; i++)
-        entries[i] = hwnas_graph_table_rows(graph, graph->inputs[i]);
-    const hwnas_dataset_target target = {graph->n_inputs, network->inputs, entries, graph->n_absent,
-                                         graph->absent};
-    const hwnas_status status = hwnas_dataset_open_for(out, &target, n_files, files, &options);
-    free(entries);
-    return status;
+    return hwnas_graph_dataset_open(out, network->graph, n_files, files, &options);
 }
 
 /* ---- Walking through the samples ---- */

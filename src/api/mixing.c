@@ -2,17 +2,13 @@
 #include <hwnas/data.h>
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "api/api.h"
-#include "api/batch_runner.h"
 #include "api/report_handle.h"
 #include "base/c_locale.h"
 #include "base/sized_options.h"
 #include "onnx/onnx.h"
 #include "report/mix_report.h"
-
-enum { CALIBRATE = 64 };
 
 static hwnas_status check(const hwnas_mix_options *how, const char *path)
 {
@@ -20,6 +16,8 @@ static hwnas_status check(const hwnas_mix_options *how, const char *path)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "a file to write is missing");
     if (isnan(how->max_error))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "the limit on the error is not a number");
+    if (isnan(how->max_loss))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "the limit on the loss is not a number");
     return HWNAS_OK;
 }
 
@@ -47,10 +45,11 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     static const hwnas_report_kind kind = {.text = write_text, .json = to_json, .free = free_found};
     hwnas_network_mix_options o;
     TRY(TAKE_OPTIONS(&o, given));
-    float *samples = NULL;
+    hwnas_mix_samples samples = {0};
     hwnas_graph *recovered = NULL;
     hwnas_mix_report *found = hwnas_alloc(sizeof *found);
     hwnas_mix_options how = {.max_error = o.max_error < 0 ? HWNAS_MIX_MAX_ERROR : o.max_error,
+                             .max_loss = o.max_loss < 0 ? HWNAS_MIX_MAX_LOSS : o.max_loss,
                              .takes_bf16 = o.mixing == HWNAS_MIXED_BF16,
                              .threads = o.threads,
                              .seconds = o.seconds,
@@ -61,12 +60,16 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     TRY_OUT(check(&how, path));
     TRY_OUT(hwnas_api_recover(&recovered, network));
     if (data) {
-        TRY_OUT(hwnas_calibration_take(&samples, &how.n_samples, network, data, o.calibrate));
-        const int64_t wanted = o.calibrate ? o.calibrate : CALIBRATE,
-                      there = hwnas_dataset_samples(data);
-        found->n_samples = wanted < there ? wanted : there;
+        TRY_OUT(hwnas_mix_samples_read(&samples, network->graph, network->name, network->batch,
+                                       data, o.calibrate));
+        how.samples = &samples;
+        if (samples.n_labels && o.max_error < 0)
+            how.max_error = INFINITY;
     }
-    how.samples = samples;
+    found->n_samples = samples.n;
+    found->n_held_out = samples.n_held_out;
+    found->metric = hwnas_mix_samples_metric(&samples);
+    found->max_loss = samples.n_labels ? how.max_loss : NAN;
     found->model = hwnas_strdup(network->name);
     found->file = hwnas_strdup(path);
     found->batch = network->batch;
@@ -86,7 +89,7 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     hwnas_report_add_file(*out, path, "");
     found = NULL;
 out:
-    free(samples);
+    hwnas_mix_samples_done(&samples);
     hwnas_graph_free(recovered);
     hwnas_mix_report_free(found);
     return status;

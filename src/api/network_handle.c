@@ -7,6 +7,7 @@
 #include "base/c_locale.h"
 #include "base/sized_options.h"
 #include "base/str.h"
+#include "data/batches.h"
 #include "device/device.h"
 #include "derive/derive.h"
 #include "inherit/samples.h"
@@ -34,20 +35,6 @@ static hwnas_status read_options(hwnas_network_options *out, const hwnas_network
     return HWNAS_OK;
 }
 
-static hwnas_array_info *describe_arrays(const hwnas_graph *graph, size_t n, const int *tensors)
-{
-    hwnas_array_info *out = hwnas_alloc(n * sizeof *out);
-    for (size_t i = 0; i < n; i++) {
-        const hwnas_tensor *t = &graph->tensors[tensors[i]];
-        out[i] = (hwnas_array_info){.name = t->name,
-                                    .type = hwnas_dtype_name(t->dtype),
-                                    .rank = t->rank,
-                                    .dims = t->dims,
-                                    .count = hwnas_tensor_count(t)};
-    }
-    return out;
-}
-
 /* Takes all but `name`. */
 static hwnas_network *make(const char *name, hwnas_space *own_space, hwnas_arch *arch,
                            hwnas_graph *graph, int batch)
@@ -62,8 +49,8 @@ static hwnas_network *make(const char *name, hwnas_space *own_space, hwnas_arch 
                          .batch = batch,
                          .measured = HWNAS_F32,
                          .digest = hwnas_graph_digest(graph),
-                         .inputs = describe_arrays(graph, graph->n_inputs, graph->inputs),
-                         .outputs = describe_arrays(graph, graph->n_outputs, graph->outputs)};
+                         .inputs = hwnas_graph_arrays(graph, graph->n_inputs, graph->inputs),
+                         .outputs = hwnas_graph_arrays(graph, graph->n_outputs, graph->outputs)};
     hwnas_graph_costs(&n->costs, graph);
     return n;
 }

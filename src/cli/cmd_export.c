@@ -22,6 +22,7 @@ typedef struct samples {
     hwnas_data_arguments data;
     long calibrate, threads;
     double max_error; /* percent; HWNAS_NO_MAX_ERROR: as the library says */
+    double max_loss;  /* points; HWNAS_NO_MAX_LOSS: as the library says */
 } samples;
 
 static bool is_onnx(const char *path)
@@ -78,13 +79,14 @@ static hwnas_status write_mixed(const hwnas_network *network, hwnas_mixing mixin
     hwnas_report *report;
     hwnas_network_mix_options how = HWNAS_NETWORK_MIX_OPTIONS_INIT;
     TRY(hwnas_max_error_read(&how.max_error, s->max_error, true));
+    TRY(hwnas_choice_read(&how.max_loss, s->max_loss, &s->data, true));
     how.mixing = mixing;
     how.calibrate = s->calibrate;
     how.threads = (int)s->threads;
     how.progress = show_phase;
     how.cancel = hwnas_stop_on_signals();
     if (s->data.files.n)
-        TRY(hwnas_data_arguments_open(&data, network, &s->data, true));
+        TRY(hwnas_data_arguments_open(&data, network, &s->data, false));
     hwnas_status status = hwnas_network_mix(&report, network, data, path, &how);
     hwnas_show_progress(NULL, NULL);
     hwnas_dataset_close(data);
@@ -126,7 +128,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     char *note = NULL;
     bool best = false, as_json = false, done;
     int n;
-    samples s = {.threads = 1, .max_error = HWNAS_NO_MAX_ERROR};
+    samples s = {.threads = 1, .max_error = HWNAS_NO_MAX_ERROR, .max_loss = HWNAS_NO_MAX_LOSS};
     const hwnas_option options[] = {
         {"best", 0, HWNAS_OPTION_FLAG, &best, NULL, "the winner (the default)"},
         {"trial", 0, HWNAS_OPTION_INT, &trial, "N", "this trial of the study"},
@@ -138,6 +140,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
          "f32; ONNX: s8, w8, w4, mixed, mixed-bf16; of a study: as measured"},
         {"data", 0, HWNAS_OPTION_LIST, &s.data.files, "FILE",
          "s8, mixed: samples that give ranges (docs/evaluate.md); random inputs"},
+        HWNAS_CHOICE_OPTIONS(s.data, s.max_loss),
         {"max-error", 0, HWNAS_OPTION_NUMBER, &s.max_error, "PERCENT",
          "mixed: largest difference from f32, of the largest output (5)"},
         {"threads", 't', HWNAS_OPTION_ALL | HWNAS_OPTION_RARE, &s.threads, "N",
@@ -191,8 +194,9 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
         return hwnas_fail(
             HWNAS_E_USAGE, NULL,
             "--data goes with --format onnx --dtype s8 or mixed, and mixed with --format onnx");
-    double max_error;
-    TRY(hwnas_max_error_read(&max_error, s.max_error, is_mixed));
+    double limit;
+    TRY(hwnas_max_error_read(&limit, s.max_error, is_mixed));
+    TRY(hwnas_choice_read(&limit, s.max_loss, &s.data, is_mixed));
     if (dtype && !is_mixed)
         TRY(hwnas_precision_find(&how.precision, dtype));
     const bool packs = how.precision == HWNAS_W8 || how.precision == HWNAS_W4;

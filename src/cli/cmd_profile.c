@@ -2,7 +2,7 @@
  */
 #include <limits.h>
 
-#include "cli/cli.h"
+#include "cli/data_options.h"
 #include "cli/sweep_lists.h"
 
 static const hwnas_usage usage = {
@@ -21,7 +21,10 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     hwnas_format format;
     hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
     bool as_json = false, as_csv = false, as_markdown = false, done;
-    long runs = 30;
+    hwnas_data_arguments data = {.limit = 0};
+    hwnas_data_read read;
+    double max_loss = HWNAS_NO_MAX_LOSS;
+    long runs = 30, calibrate = 0;
     int n;
     profile.interval = 0.01;
     profile.seconds = 1;
@@ -37,6 +40,12 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "f32, tf32, bf16, f16, s8, w8, w4; mixed, mixed-bf16: part s8 (f32)"},
         {"max-error", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &lists.max_error, "PERCENT",
          "mixed: largest difference from f32, of the largest output (5)"},
+        {"data", 0, HWNAS_OPTION_LIST | HWNAS_OPTION_RARE, &data.files, "FILE",
+         "mixed: samples that choose (docs/evaluate.md); random inputs"},
+        HWNAS_CHOICE_OPTIONS(data, max_loss),
+        {"calibrate", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &calibrate, "N",
+         "mixed: ranges come from the first N samples (64)"},
+        HWNAS_SAMPLE_OPTIONS(data),
         {"streams", 0, HWNAS_OPTION_TEXT, &lists.streams, "LIST",
          "copies at a time, on cores of their own; fill: as many as fit"},
         {"interval", 0, HWNAS_OPTION_NUMBER, &profile.interval, "SHARE",
@@ -61,7 +70,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "a training step: forward, loss, backward, update of the weights"},
         {"optimizer", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &training.optimizer, "NAME",
          "of --training: sgd, with momentum; adamw (sgd)"},
-        {"samples", 0, HWNAS_OPTION_INT, &training.samples, "N",
+        {"samples", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &training.samples, "N",
          "of the training set: what --epochs E of it take; --price: and cost"},
         {"epochs", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &training.epochs, "E",
          "of --samples: passes over them (1)"},
@@ -90,7 +99,15 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     profile.models = lists.models;
     profile.n_models = (size_t)n;
     profile.min_runs = (int)runs;
+    profile.calibrate = calibrate;
     profile.cancel = hwnas_stop_on_signals();
-    TRY(hwnas_models_profile(&report, &profile));
-    return hwnas_print_report(report, format);
+    TRY(hwnas_choice_read(&profile.max_loss, max_loss, &data, profile.mixings != 0));
+    hwnas_status status = hwnas_data_arguments_read(&read, &data, false);
+    profile.data = read.files;
+    profile.n_data = read.n;
+    profile.data_options = &read.options;
+    if (status == HWNAS_OK)
+        status = hwnas_models_profile(&report, &profile);
+    hwnas_data_read_done(&read);
+    return status == HWNAS_OK ? hwnas_print_report(report, format) : status;
 }

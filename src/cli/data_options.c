@@ -59,33 +59,63 @@ static hwnas_data_file split(char **name, const char *text, const char *array)
     return (hwnas_data_file){*name, equals + 1, array};
 }
 
+hwnas_status hwnas_data_arguments_read(hwnas_data_read *out, const hwnas_data_arguments *arguments,
+                                       bool ignores_labels)
+{
+    hwnas_dataset_options *options = &out->options;
+    *out = (hwnas_data_read){.options = HWNAS_DATASET_OPTIONS_INIT};
+    for (out->n = 0; out->n < (size_t)arguments->files.n; out->n++)
+        out->files[out->n] =
+            split(&out->names[out->n], arguments->files.texts[out->n], arguments->x);
+    TRY(read_scale(&options->scale, arguments->scale));
+    TRY(read_numbers(&out->mean, &options->n_mean, arguments->mean, "mean"));
+    TRY(read_numbers(&out->std, &options->n_std, arguments->std, "std"));
+    options->mean = out->mean;
+    options->std = out->std;
+    options->layout = arguments->layout;
+    options->labels = arguments->labels;
+    options->label_array = arguments->y;
+    options->ignores_labels = ignores_labels;
+    options->limit = arguments->limit;
+    return HWNAS_OK;
+}
+
+void hwnas_data_read_done(hwnas_data_read *read)
+{
+    free(read->mean);
+    free(read->std);
+    for (size_t i = 0; i < read->n; i++)
+        free(read->names[i]);
+    read->n = 0;
+}
+
 hwnas_status hwnas_data_arguments_open(hwnas_dataset **out, const hwnas_network *network,
                                        const hwnas_data_arguments *arguments, bool ignores_labels)
 {
-    hwnas_status status = HWNAS_OK;
-    hwnas_dataset_options options = HWNAS_DATASET_OPTIONS_INIT;
-    hwnas_data_file files[HWNAS_MAX_DATA_FILES];
-    char *names[HWNAS_MAX_DATA_FILES] = {0};
-    double *mean = NULL, *std = NULL;
-    for (int i = 0; i < arguments->files.n; i++)
-        files[i] = split(&names[i], arguments->files.texts[i], arguments->x);
-    TRY_OUT(read_scale(&options.scale, arguments->scale));
-    TRY_OUT(read_numbers(&mean, &options.n_mean, arguments->mean, "mean"));
-    TRY_OUT(read_numbers(&std, &options.n_std, arguments->std, "std"));
-    options.mean = mean;
-    options.std = std;
-    options.layout = arguments->layout;
-    options.labels = arguments->labels;
-    options.label_array = arguments->y;
-    options.ignores_labels = ignores_labels;
-    options.limit = arguments->limit;
-    TRY_OUT(hwnas_dataset_open(out, network, (size_t)arguments->files.n, files, &options));
-out:
-    free(mean);
-    free(std);
-    for (int i = 0; i < arguments->files.n; i++)
-        free(names[i]);
+    hwnas_data_read read;
+    hwnas_status status = hwnas_data_arguments_read(&read, arguments, ignores_labels);
+    if (status == HWNAS_OK)
+        status = hwnas_dataset_open(out, network, read.n, read.files, &read.options);
+    hwnas_data_read_done(&read);
     return status;
+}
+
+hwnas_status hwnas_choice_read(double *max_loss, double points, const hwnas_data_arguments *data,
+                               bool is_mixed)
+{
+    const char *lone = data->labels                  ? "labels"
+                       : data->y                     ? "y"
+                       : points != HWNAS_NO_MAX_LOSS ? "max-loss"
+                                                     : NULL;
+    *max_loss = -1;
+    if (lone && !is_mixed)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--%s goes with --dtype mixed", lone);
+    if (lone && !data->files.n)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s needs --data", lone),
+                          "--data FILE has the samples: .npz, .npy or IDX");
+    if (points != HWNAS_NO_MAX_LOSS)
+        *max_loss = points;
+    return HWNAS_OK;
 }
 
 void hwnas_show_samples(void *context, int64_t n_done, int64_t n_samples)

@@ -27,6 +27,38 @@ typedef struct hwnas_data_arguments {
             "of the data: nchw or nhwc (as the network has it)"                                    \
     }
 
+/* The rows of labels for a choice of layers; `loss` is HWNAS_NO_MAX_LOSS at first. */
+#define HWNAS_CHOICE_OPTIONS(o, loss)                                                              \
+    {"labels",    0,      HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE,                                   \
+     &(o).labels, "FILE", "mixed: their labels (in a .npz: the array y); accuracy judges"},        \
+        {"y",    0,      HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE,                                    \
+         &(o).y, "NAME", "array of the labels in a .npz (y)"},                                     \
+        {"max-loss", 0,        HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE,                            \
+         &(loss),    "POINTS", "mixed, with labels: accuracy that may be lost (1)"},               \
+    {                                                                                              \
+        "limit", 'n', HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &(o).limit, "N",                       \
+            "the first N samples alone"                                                            \
+    }
+#define HWNAS_NO_MAX_LOSS (-1e300)
+/* The limit in points as the library takes it: below 0 where none is given. Labels and a limit go
+ * with samples and with what is mixed. */
+HWNAS_CHECKED hwnas_status hwnas_choice_read(double *max_loss, double points,
+                                             const hwnas_data_arguments *data, bool is_mixed);
+
+/* The arguments as the library takes them; borrows from them. */
+typedef struct hwnas_data_read {
+    size_t n;
+    hwnas_data_file files[HWNAS_MAX_DATA_FILES];
+    char *names[HWNAS_MAX_DATA_FILES]; /* heap */
+    double *mean, *std;                /* heap */
+    hwnas_dataset_options options;
+} hwnas_data_read;
+/* `out` is to be done with even after a failure. */
+HWNAS_CHECKED hwnas_status hwnas_data_arguments_read(hwnas_data_read *out,
+                                                     const hwnas_data_arguments *arguments,
+                                                     bool ignores_labels);
+void hwnas_data_read_done(hwnas_data_read *read);
+
 /* Opens the data for a network, which is borrowed. */
 HWNAS_CHECKED hwnas_status hwnas_data_arguments_open(hwnas_dataset **out,
                                                      const hwnas_network *network,

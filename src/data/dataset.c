@@ -235,6 +235,23 @@ hwnas_status hwnas_dataset_rewind(hwnas_dataset *data)
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_dataset_read_labels(double **out, hwnas_dataset *data)
+{
+    hwnas_status status = HWNAS_OK;
+    double *labels = NULL;
+    TRY(hwnas_dataset_rewind(data));
+    TRY(hwnas_try_alloc((void **)&labels,
+                        (size_t)(data->n_samples * data->labels->row_count) * sizeof *labels,
+                        "labels"));
+    TRY_OUT(hwnas_array_read(labels, data->labels, data->n_samples));
+    TRY_OUT(hwnas_dataset_rewind(data));
+    *out = labels;
+    return HWNAS_OK;
+out:
+    free(labels);
+    return status;
+}
+
 int64_t hwnas_dataset_samples(const hwnas_dataset *data)
 {
     return data->n_samples;

@@ -28,6 +28,10 @@ HWNAS_CHECKED hwnas_status hwnas_dataset_take(float *const *inputs, double *labe
 /* Goes back to the first sample. */
 HWNAS_CHECKED hwnas_status hwnas_dataset_rewind(hwnas_dataset *data);
 
+/* The labels of all samples, yours to free(); there must be some. The data then is at its first
+ * sample. */
+HWNAS_CHECKED hwnas_status hwnas_dataset_read_labels(double **out, hwnas_dataset *data);
+
 size_t hwnas_dataset_n_inputs(const hwnas_dataset *data);
 /* Of the first input. */
 const char *hwnas_dataset_path(const hwnas_dataset *data);

@@ -191,7 +191,7 @@ static double cross_entropy(const float *values, int64_t n, int64_t label, bool 
     return log(sum) - ((double)values[label] - greatest);
 }
 
-static hwnas_status check_labels(const hwnas_scoring *s, const double *labels, int64_t n)
+hwnas_status hwnas_score_check_labels(const hwnas_scoring *s, const double *labels, int64_t n)
 {
     const int64_t per = s->shape.task == HWNAS_TASK_REGRESS ? s->shape.values : s->shape.positions;
     for (int64_t i = 0; i < n * per; i++) {
@@ -274,7 +274,7 @@ hwnas_status hwnas_score_add(hwnas_scoring *score, const float *outputs, const d
     const bool are_numbers = score->shape.task == HWNAS_TASK_REGRESS;
     const int64_t n_outputs = score->shape.positions * score->shape.values;
     const int64_t n_labels = are_numbers ? score->shape.values : score->shape.positions;
-    TRY(check_labels(score, labels, n));
+    TRY(hwnas_score_check_labels(score, labels, n));
     for (int64_t k = 0; k < n; k++, outputs += n_outputs, labels += n_labels) {
         score->not_finite += !are_finite(outputs, n_outputs);
         if (are_numbers)
@@ -306,6 +306,15 @@ hwnas_estimate_95 hwnas_score_r2(const hwnas_scoring *score)
     if (!(ratio.b > 0)) /* all labels are the same */
         return (hwnas_estimate_95){NAN, NAN, NAN};
     return (hwnas_estimate_95){1 - unexplained.value, 1 - unexplained.high, 1 - unexplained.low};
+}
+
+hwnas_estimate_95 hwnas_score_accuracy(const hwnas_scoring *score)
+{
+    const hwnas_estimate_95 e = score->shape.task == HWNAS_TASK_REGRESS ? hwnas_score_r2(score)
+                                : score->shape.task == HWNAS_TASK_CLASSIFY
+                                    ? hwnas_share_interval(score->right, (double)score->n)
+                                    : hwnas_ratio_interval(&score->top1);
+    return (hwnas_estimate_95){100 * e.value, 100 * e.low, 100 * e.high};
 }
 
 /* ---- Against an original ---- */

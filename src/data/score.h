@@ -68,6 +68,9 @@ typedef struct hwnas_scoring {
 
 void hwnas_score_init(hwnas_scoring *score, hwnas_score_shape shape);
 void hwnas_score_done(hwnas_scoring *score);
+/* That `n` samples' labels, the next to be added, are those of such outputs, as below. */
+HWNAS_CHECKED hwnas_status hwnas_score_check_labels(const hwnas_scoring *score,
+                                                    const double *labels, int64_t n);
 /* `n` samples: outputs and labels, one sample behind the other. A label that is no class is
  * HWNAS_E_INPUT, which says its sample; nothing of the batch counts then. */
 HWNAS_CHECKED hwnas_status hwnas_score_add(hwnas_scoring *score, const float *outputs,
@@ -75,6 +78,8 @@ HWNAS_CHECKED hwnas_status hwnas_score_add(hwnas_scoring *score, const float *ou
 /* REGRESS: 1 - sum of squared errors / sum of squared deviations from the mean label, both over all
  * values, each value's mean its own. */
 hwnas_estimate_95 hwnas_score_r2(const hwnas_scoring *score);
+/* In percent: top-1, of numbers 100 r2. */
+hwnas_estimate_95 hwnas_score_accuracy(const hwnas_scoring *score);
 
 /* Outputs of a network against those of its original. */
 typedef struct hwnas_agreement {

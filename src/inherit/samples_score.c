@@ -79,15 +79,6 @@ out:
     return status;
 }
 
-static hwnas_estimate_95 conclude(const hwnas_scoring *score)
-{
-    hwnas_estimate_95 e = score->shape.task == HWNAS_TASK_REGRESS ? hwnas_score_r2(score)
-                          : score->shape.task == HWNAS_TASK_CLASSIFY
-                              ? hwnas_share_interval(score->right, (double)score->n)
-                              : hwnas_ratio_interval(&score->top1);
-    return (hwnas_estimate_95){100 * e.value, 100 * e.low, 100 * e.high};
-}
-
 static hwnas_status begin(judging *j, hwnas_samples *samples, const hwnas_graph *graph)
 {
     const hwnas_tensor *y = &graph->tensors[graph->outputs[0]];
@@ -118,7 +109,7 @@ hwnas_status hwnas_samples_judge(hwnas_estimate_95 *out, double *each, hwnas_sam
     TRY_OUT(hwnas_graph_fold(&folded, graph));
     TRY_OUT(hwnas_device_compile(&exec, samples->device, folded, &how));
     TRY_OUT(add_batches(&j, exec, part));
-    *out = conclude(&j.score);
+    *out = hwnas_score_accuracy(&j.score);
 out:
     hwnas_score_done(&j.score);
     hwnas_exec_free(exec);

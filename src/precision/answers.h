@@ -15,10 +15,18 @@ void hwnas_answers_close(hwnas_answers *answers); /* accepts NULL */
 /* The network in which all layers but those that stay float (by node) are of bytes. */
 HWNAS_CHECKED hwnas_status hwnas_answers_quantize(hwnas_graph **out, const hwnas_answers *answers,
                                                   const bool *stays_float);
-/* What that gives for the first `n` samples (0: all), with the rest in `floats`, against fp32. */
-HWNAS_CHECKED hwnas_status hwnas_answers_compare(hwnas_output_error *out, hwnas_answers *answers,
-                                                 const bool *stays_float, hwnas_precision floats,
-                                                 size_t n);
+/* What that gives for the first `n` batches (0: all), with the rest in `floats`, against fp32; and
+ * its accuracy in percent (NULL: not wanted; NaN: there are no labels). */
+HWNAS_CHECKED hwnas_status hwnas_answers_compare(hwnas_output_error *out,
+                                                 hwnas_estimate_95 *accuracy,
+                                                 hwnas_answers *answers, const bool *stays_float,
+                                                 hwnas_precision floats, size_t n);
+/* The accuracy in fp32, on the same samples. */
+hwnas_estimate_95 hwnas_answers_accuracy(const hwnas_answers *answers);
+/* The accuracy of a network that hwnas_answers_quantize() made, or the folded one, on the samples
+ * that are held out. */
+HWNAS_CHECKED hwnas_status hwnas_answers_hold_out(hwnas_estimate_95 *out, hwnas_answers *answers,
+                                                  const hwnas_graph *graph, hwnas_precision floats);
 /* The processor has instructions for it. */
 bool hwnas_answers_has_native(const hwnas_answers *answers, hwnas_precision precision);
 

@@ -19,6 +19,8 @@ enum {
 };
 /* A layer that gains less than this part of its time is left in floats. */
 #define LEAST_GAIN 0.02
+/* Rounding of a difference of two percentages. */
+#define LEAST_LOSS 1e-9
 
 typedef struct chooser {
     const hwnas_mix_options *options;
@@ -149,7 +151,8 @@ static hwnas_status judge_layer(chooser *c, size_t i)
     hwnas_mix_layer *layer = &c->mix->layers[i];
     TRY(tell(c, "one layer in s8", i, c->mix->n_layers));
     c->stays_float[layer->node] = false;
-    TRY(hwnas_answers_compare(&layer->alone, c->answers, c->stays_float, HWNAS_F32, ALONE_SAMPLES));
+    TRY(hwnas_answers_compare(&layer->alone, NULL, c->answers, c->stays_float, HWNAS_F32,
+                              ALONE_SAMPLES));
     c->stays_float[layer->node] = true;
     return HWNAS_OK;
 }
@@ -206,42 +209,53 @@ static size_t rank(ranked *out, const chooser *c)
     return n;
 }
 
-static hwnas_status judge(bool *fits, hwnas_output_error *error, chooser *c)
+/* What a way loses, and whether it may; `way` gets the figures. */
+static hwnas_status judge(bool *fits, hwnas_mix_way *way, chooser *c)
 {
+    const double right = hwnas_answers_accuracy(c->answers).value;
     TRY(tell(c, "which layers together", 0, 0));
-    TRY(hwnas_answers_compare(error, c->answers, c->stays_float, c->floats, 0));
-    *fits = error->largest <= c->options->max_error;
+    TRY(hwnas_answers_compare(&way->error, &way->accuracy, c->answers, c->stays_float, c->floats,
+                              0));
+    const bool is_scored = isfinite(right);
+    *fits = way->error.largest <= c->options->max_error &&
+            (!is_scored || right - way->accuracy.value <= c->options->max_loss + LEAST_LOSS);
     return HWNAS_OK;
 }
 
+static void take_figures(hwnas_mix_way *out, const hwnas_mix_way *seen)
+{
+    out->error = seen->error;
+    out->accuracy = seen->accuracy;
+}
+
 /* The first `n` of the order in bytes. */
-static hwnas_status judge_first(bool *fits, hwnas_output_error *error, chooser *c,
-                                const ranked *order, size_t n)
+static hwnas_status judge_first(bool *fits, hwnas_mix_way *way, chooser *c, const ranked *order,
+                                size_t n)
 {
     set_all(c, true);
     for (size_t i = 0; i < n; i++)
         c->stays_float[c->mix->layers[order[i].layer].node] = false;
-    return judge(fits, error, c);
+    return judge(fits, way, c);
 }
 
 /* The longest beginning of the order that fits, by bisection, where none of it does; the error then
  * grows with length, but for chance, so what comes out is judged itself. */
-static hwnas_status choose_first(size_t *n_first, hwnas_output_error *error, chooser *c,
+static hwnas_status choose_first(size_t *n_first, hwnas_mix_way *way, chooser *c,
                                  const ranked *order, size_t n)
 {
     size_t low = 0, high = n + 1; /* `low` fit, `high` did not */
     bool fits;
-    hwnas_output_error seen;
+    hwnas_mix_way seen;
     TRY(judge_first(&fits, &seen, c, order, n));
     if (fits)
-        low = n, *error = seen;
+        low = n, take_figures(way, &seen);
     else
         high = n;
     while (low + 1 < high) {
         const size_t middle = (low + high) / 2;
         TRY(judge_first(&fits, &seen, c, order, middle));
         if (fits)
-            low = middle, *error = seen;
+            low = middle, take_figures(way, &seen);
         else
             high = middle;
     }
@@ -253,20 +267,20 @@ static hwnas_status choose_first(size_t *n_first, hwnas_output_error *error, cho
 }
 
 /* Layers behind the first that did not fit may still do so. */
-static hwnas_status choose_others(size_t *n_chosen, hwnas_output_error *error, chooser *c,
+static hwnas_status choose_others(size_t *n_chosen, hwnas_mix_way *way, chooser *c,
                                   const ranked *order, size_t from, size_t to)
 {
     const size_t most = c->options->is_quick ? QUICK_REPAIRS : MOST_REPAIRS;
     for (size_t i = from; i < to && i < from + most; i++) {
         const int node = c->mix->layers[order[i].layer].node;
         bool fits;
-        hwnas_output_error seen;
+        hwnas_mix_way seen;
         c->stays_float[node] = false;
         TRY(judge(&fits, &seen, c));
         c->stays_float[node] = !fits;
         *n_chosen += fits;
         if (fits)
-            *error = seen;
+            take_figures(way, &seen);
     }
     return HWNAS_OK;
 }
@@ -280,9 +294,9 @@ static hwnas_status choose_layers(chooser *c, int w)
     c->floats = mixed->floats;
     const size_t n = rank(order, c), n_nodes = mix->folded->n_nodes;
     size_t n_chosen = 0;
-    hwnas_status status = choose_first(&n_chosen, &mixed->error, c, order, n);
+    hwnas_status status = choose_first(&n_chosen, mixed, c, order, n);
     if (status == HWNAS_OK)
-        status = choose_others(&n_chosen, &mixed->error, c, order, n_chosen + 1, n);
+        status = choose_others(&n_chosen, mixed, c, order, n_chosen + 1, n);
     mixed->n_s8 = (int)n_chosen;
     mixed->fits = true;
     c->float_in_way[w] = hwnas_alloc((n_nodes + 1) * sizeof **c->float_in_way);
@@ -354,6 +368,18 @@ static hwnas_status make_way(hwnas_graph **out, chooser *c, int w)
     return hwnas_answers_quantize(out, c->answers, floats_of(c, w));
 }
 
+static hwnas_status hold_out(chooser *c, hwnas_graph *const *graphs)
+{
+    const hwnas_mix_samples *samples = c->options->samples;
+    for (int w = 0; w < HWNAS_MIX_WAYS && samples && samples->n_labels; w++) {
+        hwnas_mix_way *way = &c->mix->ways[w];
+        TRY(tell(c, "samples that are held out", (size_t)w, HWNAS_MIX_WAYS));
+        if (graphs[w])
+            TRY(hwnas_answers_hold_out(&way->held_out, c->answers, graphs[w], way->floats));
+    }
+    return HWNAS_OK;
+}
+
 static bool is_s8_in_way(const chooser *c, int w, int node)
 {
     return w != HWNAS_MIX_F32 && w != HWNAS_MIX_BF16 && !floats_of(c, w)[node];
@@ -367,6 +393,7 @@ static hwnas_status take_fastest(chooser *c)
     for (int w = 0; w < HWNAS_MIX_WAYS; w++)
         TRY_OUT(make_way(&graphs[w], c, w));
     TRY_OUT(measure(c, graphs));
+    TRY_OUT(hold_out(c, graphs));
     mix->graph = graphs[mix->chosen];
     graphs[mix->chosen] = NULL;
     for (size_t i = 0; i < mix->n_layers; i++)
@@ -384,7 +411,7 @@ static hwnas_status judge_way(chooser *c, int w)
     set_all(c, w != HWNAS_MIX_S8);
     c->floats = way->floats;
     way->n_s8 = w == HWNAS_MIX_S8 ? (int)c->mix->n_layers : 0;
-    return judge(&way->fits, &way->error, c);
+    return judge(&way->fits, way, c);
 }
 
 static hwnas_status choose(chooser *c, const hwnas_graph *graph)
@@ -400,6 +427,7 @@ static hwnas_status choose(chooser *c, const hwnas_graph *graph)
     c->stays_float = hwnas_alloc((mix->folded->n_nodes + 1) * sizeof *c->stays_float);
     TRY(tell(c, "computing in f32", 0, 0));
     TRY(hwnas_answers_open(&c->answers, mix->folded, c->options));
+    mix->ways[HWNAS_MIX_F32].accuracy = hwnas_answers_accuracy(c->answers);
     TRY(hwnas_runner_open(&c->runner, "cpu", c->options->threads));
     c->takes_bf16 = c->options->takes_bf16 && hwnas_answers_has_native(c->answers, HWNAS_BF16);
     if (c->takes_bf16)
@@ -419,8 +447,11 @@ hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *graph,
     chooser c = {.options = options, .mix = out};
     *out = (hwnas_mix){0};
     for (int i = 0; i < HWNAS_MIX_WAYS; i++)
-        out->ways[i] = (hwnas_mix_way){
-            .name = way_kinds[i].name, .floats = way_kinds[i].floats, .time = {NAN, NAN, NAN}};
+        out->ways[i] = (hwnas_mix_way){.name = way_kinds[i].name,
+                                       .floats = way_kinds[i].floats,
+                                       .time = {NAN, NAN, NAN},
+                                       .accuracy = {NAN, NAN, NAN},
+                                       .held_out = {NAN, NAN, NAN}};
     out->ways[HWNAS_MIX_F32].fits = true;
     const hwnas_status status = choose(&c, graph);
     hwnas_answers_close(c.answers);

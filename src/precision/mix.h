@@ -5,13 +5,15 @@
  * each second that they gain, as many as the limit on the error of all together allows: the greedy
  * order of the knapsack problem (Dantzig, "Discrete-Variable Extremum Problems", 1957). Errors of
  * layers add up nearly, not exactly, and a lone layer of bytes pays for its conversions, so every
- * choice is run on the samples as a whole, and the ones that remain are measured in turns. What is
- * not in bytes is in f32 or all of it in bf16, with a choice of layers for each. */
+ * choice is run on the samples as a whole (where they have labels its accuracy counts, too), and
+ * the ones that remain are measured in turns. What is not in bytes is in f32 or all of it in bf16,
+ * with a choice of layers for each. */
 #ifndef HWNAS_PRECISION_MIX_H
 #define HWNAS_PRECISION_MIX_H
 
 #include "device/ranges.h"
 #include "measure/measure.h"
+#include "precision/mix_samples.h"
 #include "precision/output_error.h"
 
 typedef struct hwnas_mix_layer {
@@ -27,8 +29,10 @@ typedef struct hwnas_mix_way {
     hwnas_precision floats; /* of what is not in bytes: f32 or bf16 */
     int n_s8;               /* layers in bytes */
     hwnas_output_error error; /* from the outputs in fp32 */
+    hwnas_estimate_95 accuracy; /* in percent, on the samples that choose; NaN: no labels; so ... */
+    hwnas_estimate_95 held_out; /* ... on those that do not, of a way that was measured */
     hwnas_timing time; /* of all ways in turns; NaN: it was not measured */
-    bool fits;         /* the limit on the error */
+    bool fits;         /* the limits on error and loss */
 } hwnas_mix_way;
 
 /* "f32", "bf16", "s8", "mixed", "mixed-bf16" */
@@ -53,9 +57,12 @@ typedef struct hwnas_mix {
 
 /* The limit on the error where nobody says one. */
 #define HWNAS_MIX_MAX_ERROR 0.05
+/* And on the accuracy that is lost, in points. */
+#define HWNAS_MIX_MAX_LOSS 1
 
 typedef struct hwnas_mix_options {
     double max_error; /* of outputs, as `largest` */
+    double max_loss;  /* of accuracy, in points; where the samples have labels */
     bool takes_bf16;  /* what is not in bytes may be in bf16, where the processor has it */
     int threads;
     double seconds;   /* that each way is measured for */
@@ -64,8 +71,7 @@ typedef struct hwnas_mix_options {
      * as it is. */
     bool is_quick;
     const hwnas_measure_options *as; /* (optional) how to measure, but for `seconds` */
-    size_t n_samples; /* of all inputs, one behind the other; 0: random ones */
-    const float *samples;
+    const hwnas_mix_samples *samples;  /* (optional) else random ones */
     const volatile sig_atomic_t *stop; /* (optional) HWNAS_E_INTERRUPTED */
     void (*progress)(void *context, const char *phase, size_t done, size_t of); /* (optional) */
     void *context;

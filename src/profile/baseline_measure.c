@@ -26,6 +26,10 @@ static bool has_option(const hwnas_profile_row *row, const char *option)
 static hwnas_status prepare(hwnas_sweep *out, hwnas_arena *arena, const hwnas_profile_row *row,
                             const hwnas_sweep *asked)
 {
+    if (row->choice_samples > 0)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "its layers were chosen by samples of the user's, which a profile does "
+                          "not hold; its command measures it again");
     /* How a single copy was measured only the command tells. */
     const bool is_window = row->streams > 1 || has_option(row, " --streams ");
     *out = (hwnas_sweep){.models = {row->model},

@@ -1,5 +1,6 @@
 #include "profile/command.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -17,6 +18,15 @@ static void add_mode(hwnas_str *out, const hwnas_measure_options *o)
         hwnas_str_addf(out, "=%g", o->idle_seconds);
 }
 
+static void add_mixing(hwnas_str *out, const hwnas_recipe *recipe)
+{
+    hwnas_mix_data_command(out, recipe->data);
+    if (recipe->data->n && recipe->has_labels)
+        hwnas_str_addf(out, " --max-loss %g", recipe->data->max_loss);
+    if (isfinite(recipe->max_error))
+        hwnas_str_addf(out, " --max-error %g", 100 * recipe->max_error);
+}
+
 char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_options *o)
 {
     hwnas_str out = {0};
@@ -29,7 +39,7 @@ char *hwnas_recipe_command(const hwnas_recipe *recipe, const hwnas_measure_optio
                    recipe->mixing ? hwnas_mixing_name(recipe->mixing)
                                   : hwnas_precision_name(o->exec.precision));
     if (recipe->mixing)
-        hwnas_str_addf(&out, " --max-error %g", 100 * recipe->max_error);
+        add_mixing(&out, recipe);
     if (o->exec.training)
         hwnas_str_addf(&out, " --training --optimizer %s", hwnas_optimizer_name(o->exec.training));
     if (recipe->shape)

@@ -2,7 +2,7 @@
 #ifndef HWNAS_PROFILE_COMMAND_H
 #define HWNAS_PROFILE_COMMAND_H
 
-#include "measure/measure.h"
+#include "profile/mix_data.h"
 
 typedef struct hwnas_recipe {
     const char *model; /* as `hwnas profile` takes it */
@@ -10,7 +10,9 @@ typedef struct hwnas_recipe {
     const char *device;
     int batch, threads;
     hwnas_mixing mixing; /* in the place of the options' precision, with ... */
-    double max_error;    /* ... this limit, a share */
+    double max_error;    /* ... this limit, a share; infinite: none */
+    const hwnas_mix_data *data; /* by these samples, ... */
+    bool has_labels;            /* ... and their labels */
     const char *shape;   /* NULL: as the file has it */
     int streams;       /* 0: one copy, by the protocol for one */
     bool skips;        /* --skip-unsupported */

@@ -80,6 +80,10 @@ hwnas_profile_row *hwnas_profile_add_row(hwnas_profile *profile)
                                .train = {.seconds = NAN, .low = NAN, .high = NAN, .money = NAN},
                                .max_error = NAN,
                                .mixed_error = NAN,
+                               .max_loss = NAN,
+                               .accuracy = {NAN, NAN, NAN},
+                               .f32_accuracy = {NAN, NAN, NAN},
+                               .s8_accuracy = {NAN, NAN, NAN},
                                .verified_error = NAN,
                                .verified_tolerance = NAN,
                                .slow = HWNAS_SLOW_CODE_INIT};

@@ -4,6 +4,7 @@
 #define HWNAS_PROFILE_PROFILE_H
 
 #include "base/mem.h"
+#include "data/score.h"
 #include "graph/graph.h"
 #include "measure/conditions.h"
 #include "measure/measure.h"
@@ -44,6 +45,10 @@ typedef struct hwnas_profile_row {
     int layers_in_s8;    /* of one that is mixed */
     double max_error;   /* NaN: it is not mixed; limit on ... */
     double mixed_error; /* ... the largest difference from f32, of the largest output; or NaN */
+    int64_t choice_samples, held_out_samples; /* by which it was chosen, and judged; 0: none */
+    const char *accuracy_metric; /* "top1", "r2"; NULL: the samples have no labels, and these ... */
+    double max_loss;             /* ... points below f32 that it may be on those of the choice, */
+    hwnas_estimate_95 accuracy, f32_accuracy, s8_accuracy; /* on the others, in percent: NaN */
     hwnas_optimizer training;  /* a run is a training step */
     hwnas_training_cost train; /* what a whole training takes */
     hwnas_costs costs; /* of the whole batch */

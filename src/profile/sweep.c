@@ -185,7 +185,9 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
                                  .threads = row->threads,
                                  .streams = count_streams(c),
                                  .mixing = c->mixing,
-                                 .max_error = c->sweep->max_error,
+                                 .max_error = row->max_error,
+                                 .data = &c->sweep->data,
+                                 .has_labels = row->accuracy_metric != NULL,
                                  .skips = c->sweep->skips};
     char *text = hwnas_recipe_command(&recipe, options);
     const char *kept = hwnas_arena_string(c->profile->arena, text, strlen(text));
@@ -193,8 +195,27 @@ static const char *tell_command(const cursor *c, const hwnas_profile_row *row,
     return kept;
 }
 
-/* One model under one setting. `mix`: how the cursor's graph was chosen; NULL: it was not. */
-static hwnas_status measure(const cursor *c, const hwnas_mix *mix)
+/* Chooses among the layers of the plain graph, while no other runner computes. The row says what
+ * was found. */
+static hwnas_status choose(hwnas_mix *out, hwnas_profile_row *row, const cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    const hwnas_mix_options how = {.max_error = s->max_error,
+                                   .takes_bf16 = c->mixing == HWNAS_MIXED_BF16,
+                                   .threads = s->threads[c->threads],
+                                   .seconds = s->options.max_seconds,
+                                   .stop = s->options.stop};
+    if (strcmp(s->devices[c->device], "cpu") != 0 || s->options.exec.training)
+        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                                     "layers are chosen for inference on the device cpu alone"),
+                          "--dtype f32,s8 measures all in one or the other");
+    if (c->runner)
+        hwnas_runner_rest(c->runner);
+    return hwnas_mix_data_choose(out, row, &s->data, c->plain, &how);
+}
+
+/* One model under one setting. `mix`: gets how the cursor's graph is chosen; NULL: it is not. */
+static hwnas_status measure(cursor *c, hwnas_mix *mix)
 {
     const hwnas_sweep *s = c->sweep;
     hwnas_profile_row *row = hwnas_profile_add_row(c->profile);
@@ -210,24 +231,21 @@ static hwnas_status measure(const cursor *c, const hwnas_mix *mix)
     row->training = options.exec.training;
     row->arch = s->code;
     row->mixing = c->mixing;
-    if (c->mixing)
-        row->max_error = s->max_error;
-    row->command = tell_command(c, row, &options);
     const hwnas_graph *plain = c->mixing ? c->plain : c->graph;
     row->digest = hwnas_graph_digest(plain);
     hwnas_graph_costs(&row->costs, plain);
-    if (mix && mix->graph) {
-        const hwnas_mix_way *way = &mix->ways[mix->chosen];
-        options.exec.precision = way->floats;
-        row->floats = hwnas_precision_name(way->floats);
-        row->layers_in_s8 = way->n_s8;
-        row->mixed_error = way->error.largest;
+    if (mix)
+        row->max_error = s->max_error < 0 ? HWNAS_MIX_MAX_ERROR : s->max_error;
+    const bool is_here = c->runner || c->copies;
+    if (mix && is_here) {
+        row->status = choose(mix, row, c);
+        c->graph = mix->graph;
+        options.exec.precision = mix->ways[mix->chosen].floats;
     }
-    if (c->mixing && (c->runner || c->copies) && !mix->graph) {
-        row->status = hwnas_last_error()->status;
-        row->message = keep_message(&row->hint, c);
-    } else if (c->runner || c->copies) {
-        row->status = run_one(row, c, &options);
+    row->command = tell_command(c, row, &options);
+    if (is_here) {
+        if (row->status == HWNAS_OK)
+            row->status = run_one(row, c, &options);
         row->message = row->status == HWNAS_OK ? NULL : keep_message(&row->hint, c);
     } else {
         row->status = c->status;
@@ -300,6 +318,21 @@ static hwnas_status fail_again(const hwnas_error *first)
     return *first->hint ? hwnas_hint(first->status, "%s", first->hint) : first->status;
 }
 
+/* That samples fit what was loaded, which is freed where they do not. */
+static hwnas_status check_data(cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    if (!c->graph || !s->mixings || !s->data.n)
+        return HWNAS_OK;
+    const hwnas_status status =
+        hwnas_mix_data_check(&s->data, c->graph, s->models[c->model], c->own_batch);
+    if (status != HWNAS_OK) {
+        hwnas_graph_free(c->graph);
+        c->graph = NULL;
+    }
+    return status;
+}
+
 /* A model that cannot be read, or told in JSON, is told before the first one is measured, or where
  * others can be, in a row of its own. */
 static hwnas_status try_models(cursor *c)
@@ -312,6 +345,8 @@ static hwnas_status try_models(cursor *c)
         for (c->shape = 0; c->shape < count_shapes(s); c->shape++)
             for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
                 const hwnas_status status = load(c, c->batch == 0 && c->shape == 0);
+                if (status == HWNAS_OK)
+                    TRY(check_data(c));
                 if (status != HWNAS_OK && !may_lack(c))
                     return status;
                 if (status != HWNAS_OK && first.status == HWNAS_OK)
@@ -344,35 +379,12 @@ static void add_unread(const cursor *c, hwnas_status status)
                                       *error->hint ? "; " : "", error->hint);
 }
 
-/* Chooses among the layers of the cursor's graph, while no other runner computes. */
-static hwnas_status choose(hwnas_mix *out, const cursor *c)
-{
-    const hwnas_sweep *s = c->sweep;
-    const hwnas_mix_options how = {.max_error = s->max_error,
-                                   .takes_bf16 = c->mixing == HWNAS_MIXED_BF16,
-                                   .threads = s->threads[c->threads],
-                                   .seconds = s->options.max_seconds,
-                                   .stop = s->options.stop};
-    if (strcmp(s->devices[c->device], "cpu") != 0 || s->options.exec.training)
-        return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                                     "layers are chosen for inference on the device cpu alone"),
-                          "--dtype f32,s8 measures all in one or the other");
-    if (c->runner)
-        hwnas_runner_rest(c->runner);
-    return hwnas_mix_choose(out, c->graph, &how);
-}
-
 static hwnas_status measure_mixed(cursor *c, hwnas_mixing mixing)
 {
     hwnas_mix mix = {0};
     c->plain = c->graph;
     c->mixing = mixing;
-    const bool is_here = c->runner || c->copies;
-    hwnas_status status = is_here ? choose(&mix, c) : HWNAS_OK;
-    if (status == HWNAS_OK && is_here)
-        c->graph = mix.graph;
-    if (status != HWNAS_E_INTERRUPTED)
-        status = measure(c, &mix);
+    const hwnas_status status = measure(c, &mix);
     c->mixing = HWNAS_UNMIXED;
     c->graph = c->plain;
     c->plain = NULL;

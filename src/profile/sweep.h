@@ -6,6 +6,7 @@
 #include <hwnas/profile.h>
 
 #include "measure/measure.h"
+#include "profile/mix_data.h"
 #include "profile/profile.h"
 #include "profile/shapes.h"
 
@@ -21,7 +22,8 @@ typedef struct hwnas_sweep {
     hwnas_precision precisions[HWNAS_SWEEP_LIST];
     unsigned mixings; /* behind them, a set of 1 << hwnas_mixing (precision/mix.h), on the device
                          cpu */
-    double max_error; /* of those, as hwnas_mix_options has it */
+    double max_error; /* of those, as hwnas_mix_options has it; below 0: the default */
+    hwnas_mix_data data; /* of those */
     /* Nobody asked for these batches: of an ONNX file that fixes its own that one is taken, and
      * those behind the first are tried. */
     bool has_own_batches;

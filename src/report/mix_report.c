@@ -43,6 +43,11 @@ static void add_way(hwnas_grid *grid, const hwnas_mix_report *r, int w, const hw
                     way->time.high / latency->scale);
     hwnas_grid_cell(grid, "%.2f x", way->time.p50 / f32);
     add_percent(grid, way->error.largest);
+    if (r->metric) {
+        hwnas_grid_cell(grid, "%.2f %%", way->accuracy.value);
+        hwnas_grid_cell(grid, "%.2f %%", way->held_out.value);
+        hwnas_grid_cell(grid, "[%.2f, %.2f]", way->held_out.low, way->held_out.high);
+    }
     hwnas_grid_cell(grid, "%s", w == r->mix.chosen ? "written" : way->fits ? "" : "over the limit");
 }
 
@@ -58,6 +63,11 @@ static void add_ways(hwnas_str *out, const hwnas_mix_report *r)
     hwnas_grid_column(&grid, "95 % interval", HWNAS_GRID_LEFT);
     hwnas_grid_column(&grid, "of f32", HWNAS_GRID_RIGHT);
     hwnas_grid_column(&grid, "error", HWNAS_GRID_RIGHT);
+    if (r->metric) {
+        hwnas_grid_column(&grid, r->metric, HWNAS_GRID_RIGHT);
+        hwnas_grid_column(&grid, "held out", HWNAS_GRID_RIGHT);
+        hwnas_grid_column(&grid, "95 % interval", HWNAS_GRID_LEFT);
+    }
     hwnas_grid_column(&grid, "", HWNAS_GRID_LEFT);
     for (int i = 0; i < HWNAS_MIX_WAYS; i++)
         add_way(&grid, r, i, &latency);
@@ -100,9 +110,13 @@ static void add_floats(hwnas_str *out, const hwnas_mix *mix)
 
 void hwnas_mix_text(hwnas_str *out, const hwnas_mix_report *r)
 {
-    hwnas_str_addf(out, "%s, cpu, batch %d: %zu layers that can be in s8; error at most ", r->model,
-                   r->batch, r->mix.n_layers);
-    hwnas_str_addf(out, "%.3g %%\n\n", 100 * r->max_error);
+    hwnas_str_addf(out, "%s, cpu, batch %d: %zu layers that can be in s8", r->model, r->batch,
+                   r->mix.n_layers);
+    if (r->metric)
+        hwnas_str_addf(out, "; %s at most %.3g points below f32", r->metric, r->max_loss);
+    if (isfinite(r->max_error))
+        hwnas_str_addf(out, "; error at most %.3g %%", 100 * r->max_error);
+    hwnas_str_add(out, "\n\n");
     add_ways(out, r);
     add_floats(out, &r->mix);
     if (r->n_samples)
@@ -113,6 +127,11 @@ void hwnas_mix_text(hwnas_str *out, const hwnas_mix_report *r)
     else
         hwnas_str_add(out, "\nerror: largest difference from f32 on random inputs, of the largest "
                            "output\n");
+    if (r->metric)
+        hwnas_str_addf(out,
+                       "%s: on the same, which choose; held out: on %lld others, with its "
+                       "interval\n",
+                       r->metric, r->n_held_out);
 }
 
 /* ---- JSON ---- */
@@ -129,13 +148,16 @@ static json_t *ways_json(const hwnas_mix *mix)
         const hwnas_mix_way *way = &mix->ways[i];
         if (!isnan(way->time.p50))
             json_array_append_new(
-                out, json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "name",
-                               way->name, "floats", hwnas_precision_name(way->floats),
-                               "layers_in_s8", way->n_s8, "p50_seconds", number(way->time.p50),
-                               "p50_low_seconds", number(way->time.low), "p50_high_seconds",
-                               number(way->time.high), "largest_error", number(way->error.largest),
-                               "noise", number(way->error.noise), "fits", way->fits, "written",
-                               i == mix->chosen));
+                out, json_pack(
+                         "{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+                         "name", way->name, "floats", hwnas_precision_name(way->floats),
+                         "layers_in_s8", way->n_s8, "p50_seconds", number(way->time.p50),
+                         "p50_low_seconds", number(way->time.low), "p50_high_seconds",
+                         number(way->time.high), "largest_error", number(way->error.largest),
+                         "noise", number(way->error.noise), "accuracy", number(way->accuracy.value),
+                         "held_out_accuracy", number(way->held_out.value), "held_out_low",
+                         number(way->held_out.low), "held_out_high", number(way->held_out.high),
+                         "fits", way->fits, "written", i == mix->chosen));
     }
     return out;
 }
@@ -160,9 +182,11 @@ static json_t *layers_json(const hwnas_mix *mix)
 
 json_t *hwnas_mix_json(const hwnas_mix_report *r)
 {
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:b, s:o, s:o}", "format",
-                     "hwnas.mix", "version", 1, "model", r->model, "file", r->file, "device", "cpu",
-                     "batch", r->batch, "threads", r->threads, "samples", (json_int_t)r->n_samples,
-                     "max_error", r->max_error, "unstable", r->mix.is_unstable, "ways",
-                     ways_json(&r->mix), "layers", layers_json(&r->mix));
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:s?, s:o, s:o, s:b, s:o, s:o}",
+                     "format", "hwnas.mix", "version", 1, "model", r->model, "file", r->file,
+                     "device", "cpu", "batch", r->batch, "threads", r->threads, "samples",
+                     (json_int_t)r->n_samples, "held_out", (json_int_t)r->n_held_out, "metric",
+                     r->metric, "max_loss", number(r->max_loss), "max_error", number(r->max_error),
+                     "unstable", r->mix.is_unstable, "ways", ways_json(&r->mix), "layers",
+                     layers_json(&r->mix));
 }

@@ -12,7 +12,10 @@ typedef struct hwnas_mix_report {
     char *file;
     int batch, threads;  /* threads 0: all */
     long long n_samples; /* 0: random inputs */
-    double max_error;
+    long long n_held_out; /* samples with labels that did not choose; 0: there are no labels */
+    const char *metric;   /* that accuracy is: "top1", "r2"; NULL: there are no labels; static */
+    double max_error;     /* infinite: only accuracy judges */
+    double max_loss;      /* points of accuracy; NaN: there are no labels */
     hwnas_mix mix;
 } hwnas_mix_report;
 void hwnas_mix_report_free(hwnas_mix_report *report); /* accepts NULL */

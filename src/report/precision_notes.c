@@ -1,5 +1,7 @@
 #include "report/precision_notes.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static bool is_used(const hwnas_profile *profile, const hwnas_profile_device *device,
@@ -65,6 +67,21 @@ static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas
                    hwnas_profile_row_dtype(row), row->m.p50 / plain->m.p50);
 }
 
+static void add_estimate(hwnas_str *out, const char *name, hwnas_estimate_95 e)
+{
+    hwnas_str_addf(out, "%s %.2f %% [%.2f, %.2f]", name, e.value, e.low, e.high);
+}
+
+static void add_accuracy(hwnas_str *out, const hwnas_profile_row *row)
+{
+    hwnas_str_addf(out, "  %s on %" PRId64 " samples held out: ", row->accuracy_metric,
+                   row->held_out_samples);
+    add_estimate(out, hwnas_mixing_name(row->mixing), row->accuracy);
+    add_estimate(out, ", f32", row->f32_accuracy);
+    add_estimate(out, ", all in s8", row->s8_accuracy);
+    hwnas_str_addf(out, "; at most %g points below f32 on those that chose\n", row->max_loss);
+}
+
 /* What was chosen, as the table has no column for it. */
 static void add_mixed(hwnas_str *out, const hwnas_profile_row *row)
 {
@@ -72,11 +89,19 @@ static void add_mixed(hwnas_str *out, const hwnas_profile_row *row)
         return;
     hwnas_str_addf(out,
                    "%s, batch %d, %d thread%s, %s: %d layers in s8, the others in %s, largest "
-                   "difference from f32 %.2f %% of the largest output on random inputs (limit "
-                   "%.3g %%)\n",
+                   "difference from f32 %.2f %% of the largest output on ",
                    row->model, row->batch, row->threads, row->threads == 1 ? "" : "s",
                    hwnas_mixing_name(row->mixing), row->layers_in_s8, row->floats,
-                   100 * row->mixed_error, 100 * row->max_error);
+                   100 * row->mixed_error);
+    if (row->choice_samples)
+        hwnas_str_addf(out, "%" PRId64 " samples", row->choice_samples);
+    else
+        hwnas_str_add(out, "random inputs");
+    if (isfinite(row->max_error))
+        hwnas_str_addf(out, " (limit %.3g %%)", 100 * row->max_error);
+    hwnas_str_add(out, "\n");
+    if (row->accuracy_metric)
+        add_accuracy(out, row);
 }
 
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile)

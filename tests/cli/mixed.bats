@@ -100,6 +100,94 @@ assert abs(abs(a - b).max() / abs(a).max() - $error) < 1e-4, (abs(a - b).max() /
     says out "*mixed*"
 }
 
+# parts: even.npz and odd.npz, the samples that choose and those that are held out, and all.npz. Each is a mixture of two
+# images between whose classes f32 hardly decides, so that a small error decides otherwise. Labels are what f32 says.
+parts() {
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    /usr/bin/python3 - "$IMAGES" <<'END'
+import gzip, sys, numpy as np
+x = np.frombuffer(gzip.open(sys.argv[1]).read(), np.uint8, offset=16).reshape(-1, 1, 28, 28)
+x = (x / 255 - 0.286) / 0.353
+np.save("x.npy", np.concatenate([x + t * (np.roll(x, 1, 0) - x) for t in np.linspace(0.2, 0.8, 16)]).astype("f4"))
+END
+    ends 0 run "$MODEL" --input x.npy --output y.npy
+    /usr/bin/python3 - <<'END'
+import numpy as np
+x, y = (np.load(f).reshape(16, 256, -1) for f in ("x.npy", "y.npy"))
+best = np.sort(y, 2)
+nearest = (best[..., -1] - best[..., -2]).argmin(0), np.arange(256)
+x, y = x[nearest].reshape(-1, 1, 28, 28), y[nearest].argmax(1)
+np.savez("all.npz", x=x, y=y)
+np.savez("even.npz", x=x[::2], y=y[::2])
+np.savez("odd.npz", x=x[1::2], y=y[1::2])
+END
+}
+
+# top1 NAME FILE ARGUMENT...: what `evaluate` says, as a variable.
+top1() {
+    local name=$1
+    shift
+    ends 0 evaluate "$@" --json
+    printf -v "$name" %s "$(/usr/bin/python3 -c 'import json; print(json.load(open("out"))["values"]["top1"]["value"])')"
+}
+
+@test "with labels accuracy judges, and tells on samples that are held out what was lost" {
+    parts
+    top1 even "$MODEL" --data even.npz
+    top1 odd "$MODEL" --data odd.npz
+    top1 even_s8 "$MODEL" --data even.npz --dtype s8
+    ends 0 export "$MODEL" --format onnx --dtype mixed --max-loss 0 --data all.npz --out mixed.onnx --json
+    cp out mix.json
+    is mix.json 'd["metric"] == "top1" and d["samples"] == d["held_out"] == 128 and d["max_loss"] == 0 and d["max_error"] is None'
+    is mix.json "all(w['fits'] == ($even <= w['accuracy'] + 1e-6) for w in d['ways'])"
+    is mix.json "[(w['accuracy'], w['held_out_accuracy']) for w in d['ways'] if w['name'] == 'f32'] == [($even, $odd)]"
+    is mix.json "[w['accuracy'] for w in d['ways'] if w['name'] == 's8'] == [$even_s8]"
+    is mix.json 'all(w["fits"] for w in d["ways"] if w["written"])'
+    top1 written mixed.onnx --data odd.npz
+    is mix.json "[abs(w['held_out_accuracy'] - $written) <= 100 / 128 for w in d['ways'] if w['written']] == [True]" # one image, by rounding
+    # In eight bits it loses more than nothing: the limit is one.
+    is mix.json "$even_s8 < $even"
+
+    ends 0 profile "$MODEL" --dtype mixed --max-loss 40.5 --data all.npz --seconds 0.1 --json
+    is out '[(r["choice_samples"], r["held_out_samples"], r["accuracy_metric"], r["max_loss"]) for r in d["rows"]] == [(128, 128, "top1", 40.5)]'
+    s8=$(/usr/bin/python3 -c 'import json; print(*[w["held_out_accuracy"] for w in json.load(open("mix.json"))["ways"] if w["name"] == "s8"])')
+    is out "d['rows'][0]['f32_accuracy'] == $odd and d['rows'][0]['s8_accuracy'] == $s8"
+    is out 'd["rows"][0]["accuracy_low"] < d["rows"][0]["accuracy"] <= d["rows"][0]["accuracy_high"]'
+    # The command of the row does it again.
+    command=$(/usr/bin/python3 -c 'import json; print(json.load(open("out"))["rows"][0]["command"])')
+    eval "ends 0 ${command#hwnas }"
+    says out "*top1 on 128 samples held out: mixed *, f32 *, all in s8 *at most 40.5 points below f32*"
+}
+
+@test "profile without labels compares outputs on the samples" {
+    ends 0 profile "$MODEL" --dtype mixed $DATA --max-error 1 --calibrate 32 --seconds 0.1 --json --save p.json
+    is out 'd["rows"][0]["choice_samples"] == 32 and d["rows"][0]["mixed_error"] <= 0.01 == d["rows"][0]["max_error"]'
+    is out 'd["rows"][0]["accuracy"] is None and d["rows"][0]["held_out_samples"] == 0 and "--scale" in d["rows"][0]["command"]'
+    ends 1 compare --baseline p.json --seconds 0.1
+    says out "*chosen by samples of the user's*"
+}
+
+@test "samples that do not fit are told before anything is measured" {
+    ends 2 profile "$MODEL" --dtype f32 $DATA
+    says err "*nothing mixed is measured*"
+    ends 2 profile "$MODEL" --dtype mixed --labels "$LABELS"
+    says err "*--labels needs --data*"
+    ends 2 profile "$MODEL" --dtype mixed $DATA --labels "$LABELS" --max-loss -1
+    says err "*--max-loss must be a number >= 0*"
+    ends 2 profile "$MODEL" --dtype f32,mixed --data absent.npz
+    [ ! -s out ]
+    ends 2 profile "$MODEL" --dtype f32,mixed --data "$LABELS" # another shape
+    [ ! -s out ]
+    ends 2 profile "$MODEL" --dtype f32,mixed $DATA --labels "$IMAGES"
+    says err "*$IMAGES: *a label is (28, 28): these do not fit*"
+    [ ! -s out ]
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    /usr/bin/python3 -c 'import numpy as np; np.save("wrong.npy", np.full(256, 10))' # of eleven classes
+    ends 2 profile "$MODEL" --dtype f32,mixed $DATA --labels wrong.npy
+    says err "*wrong.npy*label of sample 0 is 10*"
+    [ ! -s out ]
+}
+
 @test "mixed-bf16: floats may be in bf16, with the error that this has" {
     share_rooflines
     "$HWNAS" devices cpu --json >devices
