@@ -265,6 +265,11 @@ class _CStudyTrial(ctypes.Structure):
                 ("mixing", ctypes.c_int), ("n_mixes", ctypes.c_size_t), ("mixes", ctypes.POINTER(_CStudyMix))]
 
 
+class _CExplainOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("cancel", ctypes.c_void_p), ("progress", ctypes.c_void_p),
+                ("context", ctypes.c_void_p)]
+
+
 class _CSurveyOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("refresh", ctypes.c_bool), ("cancel", ctypes.c_void_p),
                 ("device", ctypes.c_char_p), ("progress", ctypes.c_void_p), ("context", ctypes.c_void_p)]
@@ -364,7 +369,7 @@ _STRUCTS: Dict[str, Type[ctypes.Structure]] = {
     "hwnas_measurer_options": _CMeasurerOptions, "hwnas_search_progress": _CProgress, "hwnas_chart": _CChart,
     "hwnas_job_key_info": _CJobKeyInfo, "hwnas_job_flag": _CJobFlag, "hwnas_search_options": _CSearchOptions,
     "hwnas_study_options": _CStudyOptions, "hwnas_study_trial": _CStudyTrial,
-    "hwnas_study_mix": _CStudyMix,
+    "hwnas_study_mix": _CStudyMix, "hwnas_explain_options": _CExplainOptions,
     "hwnas_survey_options": _CSurveyOptions, "hwnas_profile_options": _CProfileOptions,
     "hwnas_recorded_profile": _CRecordedProfile, "hwnas_compare_options": _CCompareOptions,
     "hwnas_baseline_options": _CBaselineOptions, "hwnas_forecast_options": _CForecastOptions,
@@ -462,6 +467,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, ...]] = {  # what a function returns, and what 
     "hwnas_study_report": (_Status, _P, _P),
     "hwnas_study_trials": (_Status, _P, _P),
     "hwnas_study_explain": (_Status, _P, _P, _L),
+    "hwnas_study_explain_measured": (_Status, _P, _P, _L, _P),
     "hwnas_study_chart": (_Status, _P, _P),
     "hwnas_study_environment": (_Status, _P, _P),
     "hwnas_studies_list": (_Status, _P, _S),
@@ -1734,9 +1740,18 @@ class Study(_Handle):
         with _report(_lib.hwnas_study_chart, self._handle, parent=self) as report:
             return str(report)
 
-    def explain(self, trial: int = -1) -> Report:
-        """Why a trial, -1 the winner, stands where it does."""
-        made: Report = _report(_lib.hwnas_study_explain, self._handle, trial, parent=self)
+    def explain(self, trial: int = -1, *, measure: bool = False) -> Report:
+        """Why a trial, -1 the winner, stands where it does. With `measure` its neighbours are measured now,
+        in turns with it, which Ctrl-C ends."""
+        made: Report
+        if not measure:
+            made = _report(_lib.hwnas_study_explain, self._handle, trial, parent=self)
+            return made
+        guard = _Guard()
+        options = _options(_CExplainOptions, cancel=guard.address)
+        with guard:
+            made = _report(_lib.hwnas_study_explain_measured, self._handle, trial, ctypes.byref(options),
+                           parent=self)
         return made
 
     def save_page(self, path: PathLike) -> None:

@@ -143,6 +143,30 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_chart(hwnas_report **out, hwnas
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study,
                                                          int64_t trial);
 
+typedef struct hwnas_explain_options {
+    size_t size;
+    /* (optional) Becomes nonzero, in a signal handler or another thread: what is measured by then
+     * is told. Borrowed during the call. */
+    const volatile sig_atomic_t *cancel;
+    /* (optional) Is told what is measured, in a line, in the calling thread. */
+    void (*progress)(void *context, const char *words);
+    void *context;
+} hwnas_explain_options;
+#define HWNAS_EXPLAIN_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        sizeof(hwnas_explain_options), NULL, NULL, NULL                                            \
+    }
+
+/* The same with neighbours that are measured now, in turns with the network, on the study's devices
+ * and as its job says; the study is not changed. Not while a search works on the study
+ * (hwnas_study_is_running()), as each would disturb the other. HWNAS_E_INPUT: a device is another
+ * one than the study was made on, or the study does not keep its job; besides what opening a device
+ * fails with. The report concludes with HWNAS_E_INTERRUPTED after `cancel`, or with what ended it
+ * early, and has what was measured by then. At most five times a trial's measurement for each
+ * neighbour and device. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_explain_measured(
+    hwnas_report **out, hwnas_study *study, int64_t trial, const hwnas_explain_options *options);
+
 /* What its trials were made with: versions, processors, kernels, and what the job names by
  * contents. Text, JSON ("hwnas.environment"). */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_environment(hwnas_report **out,

@@ -345,21 +345,42 @@ static void explained_free(void *found)
     free(e);
 }
 
-hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study, int64_t trial)
+static hwnas_status explain(hwnas_report **out, hwnas_study *study, int64_t trial,
+                            const hwnas_explain_measuring *measuring)
 {
-    IN_C_LOCALE;
     static const hwnas_report_kind kind = {
         .text = explained_text, .json = explained_json, .free = explained_free};
     hwnas_status status = HWNAS_OK;
     explained *e = hwnas_alloc(sizeof *e);
     TRY_OUT(hwnas_summary_load(&e->summary, hwnas_study_store(study), study->path));
-    TRY_OUT(hwnas_explain(&e->explanation, e->summary, hwnas_study_store(study), (long)trial));
+    TRY_OUT(hwnas_explain(&e->explanation, e->summary, hwnas_study_store(study), (long)trial,
+                          measuring));
     *out = hwnas_report_new(&kind, e);
+    const hwnas_explanation *made = &e->explanation;
+    if (made->stopped != HWNAS_OK)
+        hwnas_report_end(*out, hwnas_fail(made->stopped, NULL, "%s", made->why_stopped));
     e = NULL;
 out:
     if (e)
         explained_free(e);
     return status;
+}
+
+hwnas_status hwnas_study_explain(hwnas_report **out, hwnas_study *study, int64_t trial)
+{
+    IN_C_LOCALE;
+    return explain(out, study, trial, NULL);
+}
+
+hwnas_status hwnas_study_explain_measured(hwnas_report **out, hwnas_study *study, int64_t trial,
+                                          const hwnas_explain_options *given)
+{
+    IN_C_LOCALE;
+    hwnas_explain_options options;
+    TRY(TAKE_OPTIONS(&options, given));
+    const hwnas_explain_measuring measuring = {
+        .stop = options.cancel, .progress = options.progress, .context = options.context};
+    return explain(out, study, trial, &measuring);
 }
 
 /* ---- As a page ---- */
@@ -421,7 +442,7 @@ hwnas_status hwnas_page_of_study(hwnas_report **out, hwnas_study *study)
     TRY_OUT(hwnas_page_predictions(&p->predictions, p->summary, hwnas_study_store(study)));
     /* What a page can do without is no reason to have none. */
     p->is_explained =
-        hwnas_explain(&p->explanation, p->summary, hwnas_study_store(study), -1) == HWNAS_OK;
+        hwnas_explain(&p->explanation, p->summary, hwnas_study_store(study), -1, NULL) == HWNAS_OK;
     if (!p->is_explained)
         p->why_not = hwnas_page_failure();
     hwnas_error_clear();

@@ -78,23 +78,39 @@ static hwnas_metric shown_for(const hwnas_explanation *e, const hwnas_goal *goal
     return hwnas_metric_shown(goal->metric, most);
 }
 
-static char *cell(const hwnas_explanation *e, const hwnas_neighbour *n, const hwnas_goal *goal,
-                  const hwnas_metric *m)
+/* By the basis of a difference: what stands before the value in the table, and its name. */
+static const struct {
+    const char *mark, *name;
+} bases[] = {[HWNAS_BY_NOTHING] = {"", ""},
+             [HWNAS_BY_VALUES] = {"", "values"},
+             [HWNAS_BY_TURNS] = {"=", "turns"},
+             [HWNAS_BY_PARTS] = {"~", "parts"},
+             [HWNAS_BY_CHOICES] = {"~~", "choices"}};
+
+static double shown_difference(double value, const hwnas_metric *m)
+{
+    return hwnas_shown_difference(value / m->scale, m->decimals);
+}
+
+static char *cell(const hwnas_neighbour *n, const hwnas_goal *goal,
+                  const hwnas_neighbour_difference *d, const hwnas_metric *m)
 {
     const hwnas_value_row *v = hwnas_trial_value(&n->values, goal->name);
-    const hwnas_value_row *own = hwnas_trial_value(&e->summary->trials[e->trial], goal->name);
+    hwnas_str out = {0};
     if (!v)
         return hwnas_strdup("-");
     if (v->source == HWNAS_PARTIAL) /* enough for a limit, not for a difference */
         return hwnas_strdup("partial");
-    bool is_estimated = v->source == HWNAS_ESTIMATED;
     const char *mark = hwnas_sources[v->source].doubt ? " !" : "";
-    if (!own)
-        return hwnas_printf("%s%.*f%s", is_estimated ? "~" : "", m->decimals, v->value / m->scale,
-                            mark);
-    const double more = hwnas_shown_difference((v->value - own->value) / m->scale, m->decimals);
-    return hwnas_printf("%s%.*f%s (%+.*f)", is_estimated ? "~" : "", m->decimals,
-                        v->value / m->scale, mark, m->decimals, more);
+    hwnas_str_addf(&out, "%s%.*f%s", bases[d->basis].mark, m->decimals, v->value / m->scale, mark);
+    if (isnan(d->reading.value))
+        return out.s;
+    hwnas_str_addf(&out, " (%+.*f", m->decimals, shown_difference(d->reading.value, m));
+    if (!isnan(d->reading.low))
+        hwnas_str_addf(&out, ", %+.*f to %+.*f", m->decimals, shown_difference(d->reading.low, m),
+                       m->decimals, shown_difference(d->reading.high, m));
+    hwnas_str_add(&out, ")");
+    return out.s;
 }
 
 static char *verdict(const hwnas_explanation *e, const hwnas_neighbour *n)
@@ -116,6 +132,34 @@ static const char *find_doubt(const hwnas_explanation *e)
     return NULL;
 }
 
+/* What was measured, and what was not, as asked. */
+static void add_measured(hwnas_str *out, const hwnas_explanation *e)
+{
+    if (e->n_turns)
+        hwnas_str_addf(out,
+                       "= measured now, each in turns with the network itself (%zu times); in "
+                       "brackets the difference\n  and its 95 %% interval, at the level of the "
+                       "network's own value\n",
+                       e->n_turns);
+    if (e->unmeasured)
+        hwnas_str_addf(out, "- %s\n", e->unmeasured);
+    for (size_t i = 0; i < e->n_neighbours; i++)
+        if (e->neighbours[i].why_not)
+            hwnas_str_addf(out, "- %s was not measured: %s\n", e->neighbours[i].change,
+                           e->neighbours[i].why_not);
+    if (e->stopped != HWNAS_OK)
+        hwnas_str_addf(out, "- measuring ended early, the rest is as it was known: %s\n",
+                       e->why_stopped);
+    hwnas_str_add(out, e->is_measured ? "\n" : "");
+}
+
+static void add_unbuilt(hwnas_str *out, const hwnas_explanation *e)
+{
+    for (size_t i = 0; i < e->n_unbuilt; i++)
+        hwnas_str_addf(out, "- %s is no network: %s\n", e->unbuilt[i].change, e->unbuilt[i].why);
+    hwnas_str_add(out, e->n_unbuilt ? "\n" : "");
+}
+
 static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
 {
     hwnas_grid grid = {0};
@@ -135,12 +179,13 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
         const hwnas_neighbour *n = &e->neighbours[i];
         hwnas_grid_cell(&grid, "  %s", n->change);
         for (int g = 0; g < e->n_goals; g++)
-            hwnas_grid_take(&grid, cell(e, n, &e->goals[g], &shown[g]));
+            hwnas_grid_take(&grid, cell(n, &e->goals[g], &n->differences[g], &shown[g]));
         hwnas_grid_take(&grid, verdict(e, n));
     }
     hwnas_grid_text(out, &grid);
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\n");
+    add_measured(out, e);
     const char *doubt = find_doubt(e);
     if (doubt)
         hwnas_str_addf(out, "! %s\n\n", doubt);
@@ -150,7 +195,7 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
             is_estimated = true;
             hwnas_str_addf(
                 out,
-                "~ %s estimated from the choices of %zu measured networks of this study; on "
+                "~~ %s estimated from the choices of %zu measured networks of this study; on "
                 "left-out ones\n  it is off by %.1f %% in the middle\n",
                 e->goals[g].name, e->n_measured, 100 * e->errors[g]);
         }
@@ -163,23 +208,21 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
                            "were %.1f %% off in the middle\n",
                            e->goals[g].name, 100 * e->part_errors[g]);
         }
-    if (!is_estimated && e->n_measured > 0)
+    const bool is_told = is_estimated || (!e->n_turns && e->n_measured > 0);
+    if (is_told && !is_estimated)
         hwnas_str_addf(out, "- not measured; %zu measured networks are too few to estimate from\n",
                        e->n_measured);
-    hwnas_str_add(out, is_estimated || e->n_measured ? "\n" : "");
+    hwnas_str_add(out, is_told ? "\n" : "");
 }
 
 /* The change that helps one goal most; NULL: none does. */
-static const hwnas_neighbour *best_for(const hwnas_explanation *e, const hwnas_goal *goal)
+static const hwnas_neighbour *best_for(const hwnas_explanation *e, int goal)
 {
-    const hwnas_value_row *own = hwnas_trial_value(&e->summary->trials[e->trial], goal->name);
     const hwnas_neighbour *best = NULL;
     double most = 0;
-    for (size_t i = 0; i < e->n_neighbours && own; i++) {
-        const hwnas_value_row *v = hwnas_trial_value(&e->neighbours[i].values, goal->name);
-        double gain = !v                           ? 0
-                      : goal->metric->is_maximised ? v->value - own->value
-                                                   : own->value - v->value;
+    for (size_t i = 0; i < e->n_neighbours; i++) {
+        const double more = e->neighbours[i].differences[goal].reading.value;
+        const double gain = e->goals[goal].metric->is_maximised ? more : -more;
         if (gain > most) {
             most = gain;
             best = &e->neighbours[i];
@@ -201,7 +244,7 @@ static void add_dearest(hwnas_str *out, const hwnas_explanation *e)
 {
     hwnas_str_add(out, "What each objective could gain most by one change:\n");
     for (int g = 0; g < e->n_goals; g++) {
-        const hwnas_neighbour *best = best_for(e, &e->goals[g]);
+        const hwnas_neighbour *best = best_for(e, g);
         if (!best) {
             hwnas_str_addf(out, "  %s: %s\n", e->goals[g].name,
                            is_known(e, &e->goals[g]) ? "nothing" : "not known");
@@ -209,13 +252,11 @@ static void add_dearest(hwnas_str *out, const hwnas_explanation *e)
         }
         hwnas_str_addf(out, "  %s: %s;", e->goals[g].name, best->change);
         for (int h = 0, n = 0; h < e->n_goals; h++) {
-            const hwnas_value_row *v = hwnas_trial_value(&best->values, e->goals[h].name);
-            const hwnas_value_row *own =
-                hwnas_trial_value(&e->summary->trials[e->trial], e->goals[h].name);
-            if (!v || !own)
+            const double more = best->differences[h].reading.value;
+            if (isnan(more))
                 continue;
             hwnas_str_addf(out, "%s %s ", n++ ? "," : "", e->goals[h].name);
-            add_value(out, &e->goals[h], v->value - own->value, true);
+            add_value(out, &e->goals[h], more, true);
         }
         hwnas_str_add(out, best->violation > 0 ? "; misses a limit\n" : "\n");
     }
@@ -262,23 +303,57 @@ void hwnas_explain_text(hwnas_str *out, const hwnas_explanation *e)
     } else {
         hwnas_str_add(out, "No network is one change away.\n\n");
     }
+    add_unbuilt(out, e);
     add_relaxations(out, e);
 }
 
 /* ---- JSON ---- */
 
+static json_t *number_or_null(double value)
+{
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *difference_json(const hwnas_neighbour_difference *d, const hwnas_goal *goal)
+{
+    const hwnas_metric *m = goal->metric;
+    json_t *json =
+        json_pack("{s:o, s:s, s:o, s:o, s:s}", "value", number_or_null(d->reading.value / m->scale),
+                  "unit", m->unit, "low", number_or_null(d->reading.low / m->scale), "high",
+                  number_or_null(d->reading.high / m->scale), "by", bases[d->basis].name);
+    if (d->basis == HWNAS_BY_TURNS) {
+        json_object_set_new(json, "rounds", json_integer(d->n_rounds));
+        json_object_set_new(json, "own", json_real(d->own / m->scale));
+    }
+    return json;
+}
+
 static json_t *neighbour_json(const hwnas_explanation *e, const hwnas_neighbour *n)
 {
-    json_t *values = json_object();
+    json_t *values = json_object(), *differences = json_object();
     for (int g = 0; g < e->n_goals; g++) {
         const hwnas_value_row *v = hwnas_trial_value(&n->values, e->goals[g].name);
-        if (v)
-            json_object_set_new(values, e->goals[g].name, hwnas_value_json(v));
+        if (!v)
+            continue;
+        json_object_set_new(values, e->goals[g].name, hwnas_value_json(v));
+        json_object_set_new(differences, e->goals[g].name,
+                            difference_json(&n->differences[g], &e->goals[g]));
     }
-    return json_pack("{s:s, s:s, s:o, s:b, s:o}", "change", n->change, "arch", n->code, "trial",
-                     n->trial >= 0 ? json_integer((json_int_t)e->summary->trials[n->trial].number)
-                                   : json_null(),
-                     "feasible", n->violation == 0, "objectives", values);
+    return json_pack(
+        "{s:s, s:s, s:o, s:b, s:o, s:o, s:s?}", "change", n->change, "arch", n->code, "trial",
+        n->trial >= 0 ? json_integer((json_int_t)e->summary->trials[n->trial].number) : json_null(),
+        "feasible", n->violation == 0, "objectives", values, "differences", differences,
+        "not_measured", n->why_not);
+}
+
+static json_t *unbuilt_json(const hwnas_explanation *e)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < e->n_unbuilt; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s}", "change", e->unbuilt[i].change, "arch",
+                                        e->unbuilt[i].code, "message", e->unbuilt[i].why));
+    return list;
 }
 
 static json_t *relaxation_json(const hwnas_explanation *e, const hwnas_relaxation *r)
@@ -310,12 +385,14 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
         if (!isnan(e->part_errors[g]))
             json_object_set_new(part_errors, e->goals[g].name, json_real(e->part_errors[g]));
     return json_pack(
-        "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:I}", "format",
-        "hwnas.explanation", "version", 1, "study", s->study, "trial",
+        "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:s?, s:s?}",
+        "format", "hwnas.explanation", "version", 1, "study", s->study, "trial",
         hwnas_trial_json(&s->trials[e->trial], &s->job), "is_winner",
         s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front, "dominated_by",
         e->dominated_by >= 0 ? json_integer((json_int_t)s->trials[e->dominated_by].number)
                              : json_null(),
         "neighbours", neighbours, "relaxations", relaxations, "estimate_errors", errors,
-        "part_errors", part_errors, "estimated_from", (json_int_t)e->n_measured);
+        "part_errors", part_errors, "estimated_from", (json_int_t)e->n_measured, "unbuilt",
+        unbuilt_json(e), "measured", e->is_measured, "unmeasured", e->unmeasured, "stopped",
+        e->why_stopped);
 }

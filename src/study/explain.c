@@ -7,28 +7,9 @@
 
 #include "base/intern.h"
 #include "derive/derive.h"
-#include "study/evaluate.h"
+#include "study/explainer.h"
 #include "study/held.h"
 #include "study/member.h"
-#include "study/response.h"
-
-enum { MAX_STEPS = 3 }; /* of a relaxation */
-
-typedef struct explainer {
-    hwnas_explanation *out;
-    const hwnas_summary *summary;
-    hwnas_job job; /* of the study: goals, predictor */
-    hwnas_space *space;
-    const hwnas_space *walked;
-    hwnas_evaluator *evaluator;
-    hwnas_store *store; /* of the study, for its tables of latencies; borrowed */
-    hwnas_arch *arch; /* of the trial, with settings */
-    hwnas_response *responses[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
-    /* What of the trial's own values was measured, over what is estimated of it, by goal: from
-     * its parts, and from its choices. */
-    double part_levels[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
-    double levels[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
-} explainer;
 
 static void add_goal(hwnas_explanation *out, const hwnas_goal *goal)
 {
@@ -47,7 +28,7 @@ static void list_goals(hwnas_explanation *out, const hwnas_job *job)
         add_goal(out, &job->goals.limits[i].goal);
 }
 
-static hwnas_status open_all(explainer *e)
+static hwnas_status open_all(hwnas_explainer *e)
 {
     const json_t *identity = e->summary->identity;
     e->job = e->summary->job;
@@ -62,7 +43,7 @@ static hwnas_status open_all(explainer *e)
     return hwnas_arch_parse(&e->arch, e->walked, e->summary->trials[e->out->trial].code);
 }
 
-static void close_all(explainer *e)
+static void close_all(hwnas_explainer *e)
 {
     for (int i = 0; i < e->out->n_goals; i++)
         hwnas_response_free(e->responses[i]);
@@ -73,19 +54,13 @@ static void close_all(explainer *e)
 
 /* ---- Estimates ---- */
 
-static double value_of(const hwnas_trial *trial, const char *name)
-{
-    const hwnas_value_row *v = hwnas_trial_value(trial, name);
-    return v ? v->value : NAN;
-}
-
 static double count_of(const hwnas_trial *trial, hwnas_quantity quantity)
 {
-    return value_of(trial, hwnas_metric_of(quantity)->name);
+    return hwnas_explained_value(trial, hwnas_metric_of(quantity)->name);
 }
 
 /* Of a goal that runs give: how it follows from the choices, as far as this study knows. */
-static hwnas_status fit(explainer *e, int goal)
+static hwnas_status fit(hwnas_explainer *e, int goal)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_summary *s = e->summary;
@@ -137,7 +112,7 @@ static bool is_good(const hwnas_trial *trial)
 
 /* The study's trial of an encoding, or else the first of the same network, measured in the same
  * way. */
-static long find_trial(const explainer *e, const char *digest, const char *code)
+static long find_trial(const hwnas_explainer *e, const char *digest, const char *code)
 {
     const hwnas_summary *s = e->summary;
     for (size_t i = 0; i < s->n_trials; i++)
@@ -176,7 +151,8 @@ static void scale(hwnas_value_row *row, double factor)
 }
 
 /* The parts that the study timed know better than the choices what a network takes. */
-static hwnas_status estimate_by_parts(hwnas_trial *out, explainer *e, const hwnas_candidate *c)
+static hwnas_status estimate_by_parts(hwnas_trial *out, hwnas_explainer *e,
+                                      const hwnas_candidate *c)
 {
     for (int d = 0; d < e->job.goals.devices.n; d++) {
         const size_t n_before = out->n_values;
@@ -193,7 +169,7 @@ static hwnas_status estimate_by_parts(hwnas_trial *out, explainer *e, const hwna
     return HWNAS_OK;
 }
 
-static hwnas_value_row respond(const explainer *e, int goal, const hwnas_arch *walked,
+static hwnas_value_row respond(const hwnas_explainer *e, int goal, const hwnas_arch *walked,
                                const hwnas_trial *counts)
 {
     hwnas_value_row row = {.source = HWNAS_ESTIMATED};
@@ -204,7 +180,7 @@ static hwnas_value_row respond(const explainer *e, int goal, const hwnas_arch *w
     return row;
 }
 
-static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *walked)
+static void estimate(hwnas_neighbour *n, const hwnas_explainer *e, const hwnas_arch *walked)
 {
     for (int g = 0; g < e->out->n_goals; g++) {
         if (!e->responses[g] || hwnas_trial_value(&n->values, e->out->goals[g].name))
@@ -212,6 +188,7 @@ static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *w
         hwnas_value_row row = respond(e, g, walked, &n->values);
         scale(&row, e->levels[g]);
         hwnas_trial_add(&n->values, &row);
+        n->differences[g].basis = HWNAS_BY_CHOICES;
         e->out->errors[g] = hwnas_response_error(e->responses[g]);
     }
 }
@@ -219,7 +196,7 @@ static void estimate(hwnas_neighbour *n, const explainer *e, const hwnas_arch *w
 /* A neighbour's estimate and the network's own measurement differ by the estimate's error as well
  * as by the change, and the best of many measurements is below its estimate mostly. So estimates
  * are compared with estimates: what the network's own is off by is divided out of all. */
-static hwnas_status find_levels(explainer *e)
+static hwnas_status find_levels(hwnas_explainer *e)
 {
     const hwnas_trial *own = &e->summary->trials[e->out->trial];
     hwnas_trial parts = {0};
@@ -233,7 +210,6 @@ static hwnas_status find_levels(explainer *e)
         const char *name = e->out->goals[g].name;
         const hwnas_value_row *is = hwnas_trial_value(own, name);
         const hwnas_value_row *by_parts = hwnas_trial_value(&parts, name);
-        e->out->part_errors[g] = NAN; /* unless a neighbour is estimated so */
         if (!is || !hwnas_sources[is->source].is_of_run || !(is->value > 0))
             continue;
         if (by_parts && by_parts->value > 0)
@@ -246,51 +222,105 @@ static hwnas_status find_levels(explainer *e)
     return status;
 }
 
+/* What of the values is of which goal, and how it differs from the network's own. */
+static void find_differences(hwnas_neighbour *n, const hwnas_explainer *e, size_t n_certain)
+{
+    for (int g = 0; g < e->out->n_goals; g++) {
+        hwnas_neighbour_difference *d = &n->differences[g];
+        const hwnas_value_row *v = hwnas_trial_value(&n->values, e->out->goals[g].name);
+        const hwnas_value_row *own = hwnas_explained_own(e->out, g);
+        if (v && d->basis == HWNAS_BY_NOTHING)
+            d->basis = v < n->values.values + n_certain ? HWNAS_BY_VALUES : HWNAS_BY_PARTS;
+        d->reading = (hwnas_reading){v && own ? v->value - own->value : NAN, NAN, NAN};
+    }
+}
+
 static void free_neighbour(hwnas_neighbour *n)
 {
+    free(n->why_not);
     free(n->change);
     free(n->code);
     free(n->values.values);
 }
 
-/* One that cannot be built, or that a table lacks, is none. */
-static void add_neighbour(explainer *e, const hwnas_arch *walked, size_t gene)
+/* Takes the texts of a neighbour that leads to no network, with the failure that is recorded. */
+static void add_unbuilt(hwnas_explanation *out, hwnas_neighbour *n)
+{
+    HWNAS_GROW(out->unbuilt, out->n_unbuilt, out->unbuilt_room);
+    out->unbuilt[out->n_unbuilt++] = (hwnas_unbuilt){
+        .change = n->change, .code = n->code, .why = hwnas_strdup(hwnas_last_error()->message)};
+    n->change = n->code = NULL;
+}
+
+/* One that a table lacks is none. */
+static void add_neighbour(hwnas_explainer *e, const hwnas_arch *walked, size_t gene)
 {
     hwnas_neighbour n = {.gene = gene, .trial = -1};
     hwnas_arch *arch = hwnas_settings_strip(walked, e->space);
     hwnas_graph *graph = NULL;
-    hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_of(walked, &e->job)};
+    size_t n_certain = 0;
+    n.settings = hwnas_settings_of(walked, &e->job);
+    hwnas_candidate c = {.arch = arch, .settings = n.settings};
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
     n.change = change_text(e->arch, walked, gene);
     n.code = hwnas_arch_code(walked);
-    char digest[33];
     c.graph = graph;
     if (status == HWNAS_OK)
-        status = hwnas_evaluator_digest(digest, e->evaluator, &c);
+        status = hwnas_evaluator_digest(n.digest, e->evaluator, &c);
     if (status == HWNAS_OK) {
-        n.trial = find_trial(e, digest, n.code);
+        n.trial = find_trial(e, n.digest, n.code);
         if (n.trial >= 0)
             take_values(&n, &e->summary->trials[n.trial]);
         /* Values that are there already stay. */
         status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
+        n_certain = n.values.n_values;
         if (status == HWNAS_OK)
             status = estimate_by_parts(&n.values, e, &c);
     }
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
     if (status != HWNAS_OK) {
+        if (status != HWNAS_E_NOT_FOUND)
+            add_unbuilt(e->out, &n);
         hwnas_error_clear();
         free_neighbour(&n);
         return;
     }
     estimate(&n, e, walked);
-    n.violation = hwnas_front_violation(&n.values, &e->job.goals, e->out->front, false);
+    find_differences(&n, e, n_certain);
     hwnas_explanation *out = e->out;
     HWNAS_GROW(out->neighbours, out->n_neighbours, out->neighbour_room);
     out->neighbours[out->n_neighbours++] = n;
 }
 
-static void list_neighbours(explainer *e)
+static bool has_basis(const hwnas_explanation *out, int goal, hwnas_basis basis)
+{
+    for (size_t i = 0; i < out->n_neighbours; i++)
+        if (out->neighbours[i].differences[goal].basis == basis)
+            return true;
+    return false;
+}
+
+/* Of estimates that a measurement replaced nothing is to be said. */
+static void forget_errors(hwnas_explanation *out)
+{
+    for (int g = 0; g < out->n_goals; g++) {
+        if (!has_basis(out, g, HWNAS_BY_PARTS))
+            out->part_errors[g] = NAN;
+        if (!has_basis(out, g, HWNAS_BY_CHOICES))
+            out->errors[g] = NAN;
+    }
+}
+
+static void judge_neighbours(hwnas_explainer *e)
+{
+    for (size_t i = 0; i < e->out->n_neighbours; i++) {
+        hwnas_neighbour *n = &e->out->neighbours[i];
+        n->violation = hwnas_front_violation(&n->values, &e->job.goals, e->out->front, false);
+    }
+}
+
+static void list_neighbours(hwnas_explainer *e)
 {
     hwnas_arch *other = hwnas_arch_copy(e->arch);
     for (size_t g = 0; g < e->walked->n_genes; g++)
@@ -314,7 +344,7 @@ static bool is_member(const hwnas_summary_front *front, long trial)
     return false;
 }
 
-static bool weakly_dominates(const explainer *e, const hwnas_trial *a, const hwnas_trial *b)
+static bool weakly_dominates(const hwnas_explainer *e, const hwnas_trial *a, const hwnas_trial *b)
 {
     for (int i = 0; i < e->job.goals.n_objectives; i++) {
         const hwnas_goal *goal = &e->job.goals.objectives[i];
@@ -327,7 +357,7 @@ static bool weakly_dominates(const explainer *e, const hwnas_trial *a, const hwn
     return true;
 }
 
-static void find_standing(explainer *e)
+static void find_standing(hwnas_explainer *e)
 {
     hwnas_explanation *out = e->out;
     const hwnas_summary *s = e->summary;
@@ -342,99 +372,8 @@ static void find_standing(explainer *e)
             out->dominated_by = (long)front->trials[i];
 }
 
-/* ---- What a looser limit would buy ---- */
-
-/* How much better than the front's winner a network is in the first objective that counts. */
-static double gain_over(const explainer *e, const hwnas_trial *trial)
-{
-    const hwnas_summary *s = e->summary;
-    long winner = s->fronts[e->out->front].winner;
-    for (int i = 0; i < e->job.goals.n_objectives; i++) {
-        const hwnas_goal *goal = &e->job.goals.objectives[i];
-        if (!hwnas_goal_counts(goal, &e->job.goals, e->out->front))
-            continue;
-        double now = winner >= 0 ? value_of(&s->trials[winner], goal->name) : NAN;
-        double then = value_of(trial, goal->name);
-        return goal->metric->is_maximised ? then - now : now - then;
-    }
-    return NAN;
-}
-
-/* What a limit would have to be for a network that misses it and no other; NaN. */
-static double needed(const explainer *e, const hwnas_trial *trial, int which)
-{
-    hwnas_job others = e->job;
-    const hwnas_limit *limit = &e->job.goals.limits[which];
-    const hwnas_value_row *v = hwnas_trial_value(trial, limit->goal.name);
-    others.goals.limits[which] = others.goals.limits[--others.goals.n_limits];
-    if (!v || v->source == HWNAS_PARTIAL ||
-        hwnas_front_violation(trial, &others.goals, e->out->front, true) > 0)
-        return NAN;
-    double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);
-    bool is_missed = limit->is_upper ? end > limit->value : end < limit->value;
-    return is_missed ? end : NAN;
-}
-
-static void offer(explainer *e, int limit, const hwnas_trial *trial, long index, long neighbour)
-{
-    double value = needed(e, trial, limit), gain = gain_over(e, trial);
-    if (isnan(value) || !(gain > 0))
-        return;
-    HWNAS_GROW(e->out->relaxations, e->out->n_relaxations, e->out->relaxation_room);
-    e->out->relaxations[e->out->n_relaxations++] = (hwnas_relaxation){
-        .limit = limit, .value = value, .gain = gain, .trial = index, .neighbour = neighbour};
-}
-
-static const hwnas_job *compared; /* qsort() has no context */
-
-static int by_step(const void *a, const void *b)
-{
-    const hwnas_relaxation *x = a, *y = b;
-    if (x->limit != y->limit)
-        return x->limit - y->limit;
-    int order = (x->value > y->value) - (x->value < y->value);
-    if (!order)
-        return (x->gain < y->gain) - (x->gain > y->gain);
-    return compared->goals.limits[x->limit].is_upper ? order : -order;
-}
-
-/* Only steps that buy more than the smaller ones before them, and only the first few. */
-static void keep_steps(hwnas_explanation *out)
-{
-    size_t n = 0;
-    int steps = 0;
-    for (size_t i = 0; i < out->n_relaxations; i++) {
-        const hwnas_relaxation *r = &out->relaxations[i];
-        bool is_first = n == 0 || out->relaxations[n - 1].limit != r->limit;
-        if (!is_first && (r->gain <= out->relaxations[n - 1].gain || steps == MAX_STEPS))
-            continue;
-        steps = is_first ? 1 : steps + 1;
-        out->relaxations[n++] = *r;
-    }
-    out->n_relaxations = n;
-}
-
-static void find_relaxations(explainer *e)
-{
-    const hwnas_summary *s = e->summary;
-    for (int l = 0; l < e->job.goals.n_limits; l++) {
-        if (!hwnas_goal_counts(&e->job.goals.limits[l].goal, &e->job.goals, e->out->front))
-            continue;
-        for (size_t i = 0; i < s->n_trials; i++)
-            if (s->trials[i].is_finished && s->trials[i].status == HWNAS_OK)
-                offer(e, l, &s->trials[i], (long)i, -1);
-        for (size_t i = 0; i < e->out->n_neighbours; i++)
-            if (e->out->neighbours[i].trial < 0)
-                offer(e, l, &e->out->neighbours[i].values, -1, (long)i);
-    }
-    compared = &e->job;
-    if (e->out->n_relaxations)
-        qsort(e->out->relaxations, e->out->n_relaxations, sizeof *e->out->relaxations, by_step);
-    keep_steps(e->out);
-}
-
 hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary, hwnas_store *store,
-                           long number)
+                           long number, const hwnas_explain_measuring *measuring)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_place place = {.file = summary->study};
@@ -454,7 +393,7 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
                           t->is_finished ? "failed: " : "is not finished",
                           t->message ? t->message : "");
     *out = (hwnas_explanation){.summary = summary, .trial = trial, .dominated_by = -1};
-    explainer e = {.out = out, .summary = summary, .store = store};
+    hwnas_explainer e = {.out = out, .summary = summary, .store = store};
     TRY_OUT(open_all(&e));
     list_goals(out, &e.job);
     for (int g = 0; g < out->n_goals; g++)
@@ -463,7 +402,11 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
     TRY_OUT(find_levels(&e));
     find_standing(&e);
     list_neighbours(&e);
-    find_relaxations(&e);
+    if (measuring)
+        TRY_OUT(hwnas_explain_measure(&e, measuring));
+    forget_errors(out);
+    judge_neighbours(&e);
+    hwnas_explain_limits(&e);
 out:
     close_all(&e);
     if (status != HWNAS_OK)
@@ -477,5 +420,13 @@ void hwnas_explanation_done(hwnas_explanation *out)
         free_neighbour(&out->neighbours[i]);
     free(out->neighbours);
     free(out->relaxations);
+    for (size_t i = 0; i < out->n_unbuilt; i++) {
+        free(out->unbuilt[i].change);
+        free(out->unbuilt[i].code);
+        free(out->unbuilt[i].why);
+    }
+    free(out->unbuilt);
+    free(out->unmeasured);
+    free(out->why_stopped);
     *out = (hwnas_explanation){0};
 }

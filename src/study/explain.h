@@ -2,7 +2,30 @@
 #ifndef HWNAS_STUDY_EXPLAIN_H
 #define HWNAS_STUDY_EXPLAIN_H
 
+#include <signal.h>
+
+#include "study/settings.h"
 #include "study/summary.h"
+#include "trial/metric.h"
+
+enum { HWNAS_EXPLAINED = HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS }; /* goals at most */
+
+/* What a difference between a network and its neighbour stands on. */
+typedef enum hwnas_basis {
+    HWNAS_BY_NOTHING, /* it is not known */
+    HWNAS_BY_VALUES,  /* both have a value: looked up, computed, predicted, of a trial */
+    HWNAS_BY_TURNS,   /* they were measured in turns, just now */
+    HWNAS_BY_PARTS,   /* both are estimated from the parts that the study timed */
+    HWNAS_BY_CHOICES, /* both are estimated from their choices */
+} hwnas_basis;
+
+/* Of one goal, the neighbour less the network. */
+typedef struct hwnas_neighbour_difference {
+    hwnas_basis basis;
+    hwnas_reading reading; /* SI; NaN for low and high: no interval. By turns at 95 % */
+    double own;            /* by turns: what the network itself took in them, median, SI */
+    int n_rounds;          /* by turns: how many stand behind it */
+} hwnas_neighbour_difference;
 
 /* A network that differs in one choice. */
 typedef struct hwnas_neighbour {
@@ -12,8 +35,14 @@ typedef struct hwnas_neighbour {
     /* Its values: of the study's trial of the same network, where it has one; else looked up,
      * computed, predicted by the job's predictor, or "estimated" from the study's measurements:
      * from the parts that it timed, where its table of latencies is relied on, else from the
-     * choices. Owned. */
+     * choices. What was measured in turns stands in the place of these, at the level of the
+     * network's own value. Owned. */
     hwnas_trial values;
+    hwnas_neighbour_difference differences[HWNAS_EXPLAINED]; /* by goal */
+    char digest[33];
+    hwnas_settings settings;
+    char *why_not; /* it could not be measured, as was asked; owned; NULL: it could, or nobody asked
+                    */
     long trial;       /* that trial's index; -1: the study has none */
     double violation; /* of the limits that can be judged */
 } hwnas_neighbour;
@@ -28,6 +57,11 @@ typedef struct hwnas_relaxation {
     long neighbour; /* ... or of a neighbour, of which the study has no trial; -1 */
 } hwnas_relaxation;
 
+/* A change that leads to no network. */
+typedef struct hwnas_unbuilt {
+    char *change, *code, *why; /* owned */
+} hwnas_unbuilt;
+
 typedef struct hwnas_explanation {
     const hwnas_summary *summary; /* borrowed */
     long trial;                   /* index */
@@ -36,22 +70,43 @@ typedef struct hwnas_explanation {
     long dominated_by; /* not on the front, but feasible: a trial of the front that dominates it; -1
                    */
     int n_goals;  /* objectives, then what only limits ask for */
-    hwnas_goal goals[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
-    double errors[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS]; /* median relative error of estimates of
-                                                               a goal; NaN: none was made */
-    double part_errors[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS]; /* the same of those made of timed
+    hwnas_goal goals[HWNAS_EXPLAINED];
+    double errors[HWNAS_EXPLAINED];      /* median relative error of estimates of
+                                                                    a goal; NaN: none was made */
+    double part_errors[HWNAS_EXPLAINED]; /* the same of those made of timed
                                                                     parts */
     size_t n_measured; /* networks that the estimates are made of */
     size_t n_neighbours, neighbour_room;
     hwnas_neighbour *neighbours; /* by gene */
     size_t n_relaxations, relaxation_room;
     hwnas_relaxation *relaxations; /* by limit, the smallest step first */
+    size_t n_unbuilt, unbuilt_room;
+    hwnas_unbuilt *unbuilt; /* by gene */
+    bool is_measured;       /* measuring was asked for */
+    size_t n_turns;         /* neighbours that took turns with the network, on all devices */
+    char *unmeasured;       /* what is measured on no device here, and why, a sentence; owned */
+    /* What ended measuring before all were measured; HWNAS_OK: nothing. What is there stays. */
+    hwnas_status stopped;
+    char *why_stopped; /* owned */
 } hwnas_explanation;
 
-/* `number` < 0: the winner; `store`: what the summary was loaded from. A study whose space,
+/* How neighbours are measured. */
+typedef struct hwnas_explain_measuring {
+    const volatile sig_atomic_t *stop;                  /* (optional) */
+    void (*progress)(void *context, const char *words); /* (optional) */
+    void *context;
+} hwnas_explain_measuring;
+
+/* `measuring` NULL: nothing is run. Else each neighbour takes turns with the network on each of the
+ * study's devices that run networks here, with the study's settings; its result is verified before
+ * where the study verifies. HWNAS_E_INPUT: a device is another one than the study was made on, or
+ * the study does not keep its job; other failures: a device cannot be opened. The study is not
+ * changed, nor is any table of latencies.
+ * `number` < 0: the winner; `store`: what the summary was loaded from. A study whose space,
  * predictor or table has gone away is HWNAS_E_INPUT or HWNAS_E_NOT_FOUND. */
 HWNAS_CHECKED hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
-                                         hwnas_store *store, long number);
+                                         hwnas_store *store, long number,
+                                         const hwnas_explain_measuring *measuring);
 void hwnas_explanation_done(hwnas_explanation *explanation);
 
 #endif

@@ -9,9 +9,8 @@
 #include "base/stats.h"
 #include "trial/judge.h"
 #include "study/member.h"
+#include "study/turns.h"
 #include "study/verified.h"
-
-static const double SHARE = 0.25; /* of the time of a measurement, for one turn */
 
 void hwnas_ties_level(double *values, int n_rounds, int n, const double *firsts)
 {
@@ -214,36 +213,15 @@ static hwnas_status conclude_all(study *s, const group *g, const hwnas_trial *tu
     return HWNAS_OK;
 }
 
-/* On one device in one runner, block by block. */
-static hwnas_status race(study *s, const group *g, int device)
+static hwnas_status measure_on(study *s, const group *g, int device, bool wants_all)
 {
-    hwnas_trial *turns;
-    int n_blocks;
-    TRY(hwnas_evaluate_race(&turns, &n_blocks, s->evaluator, g->candidates, g->n, device,
-                            HWNAS_TIE_ROUNDS * SHARE * s->job->max_seconds));
-    hwnas_status status =
-        n_blocks < HWNAS_TIE_LEAST ? HWNAS_OK : conclude_all(s, g, turns, n_blocks);
-    hwnas_trials_free(turns, (size_t)(n_blocks * g->n));
-    return status;
-}
-
-/* Where one runner cannot hold all of them, each turn is a short measurement of its own. */
-static hwnas_status take_turns(study *s, const group *g, int device)
-{
-    hwnas_status status = HWNAS_OK;
-    const int n = g->n;
-    const size_t n_turns = (size_t)(HWNAS_TIE_ROUNDS * n);
-    hwnas_trial *turns = hwnas_alloc(n_turns * sizeof *turns);
-    for (int k = 0; k < HWNAS_TIE_ROUNDS * n; k++) {
-        const int r = k / n, i = r % 2 ? n - 1 - k % n : k % n; /* forwards, then backwards */
-        if (should_stop(s))
-            goto out;
-        TRY_OUT(hwnas_evaluate_on(&turns[r * n + i], s->evaluator, &g->candidates[i], device,
-                                  SHARE * s->job->max_seconds));
-    }
-    TRY_OUT(conclude_all(s, g, turns, HWNAS_TIE_ROUNDS));
-out:
-    hwnas_trials_free(turns, n_turns);
+    hwnas_turns turns;
+    TRY(hwnas_turns_take(&turns, s->evaluator, g->candidates, g->n, device, s->job->max_seconds,
+                         wants_all, s->stop));
+    const hwnas_status status = turns.n_rounds < HWNAS_TURN_LEAST
+                                    ? HWNAS_OK
+                                    : conclude_all(s, g, turns.rows, turns.n_rounds);
+    hwnas_turns_done(&turns);
     return status;
 }
 
@@ -259,7 +237,7 @@ static hwnas_status measure_group(study *s, const size_t *members, int n)
 {
     hwnas_status status;
     group g;
-    const double budget = HWNAS_TIE_ROUNDS * SHARE * s->job->max_seconds * n;
+    const double budget = hwnas_turns_budget(n, s->job->max_seconds);
     TRY_OUT(group_open(&g, s, members, n));
     for (int d = 0; d < s->job->goals.devices.n; d++) {
         if (!hwnas_evaluator_device(s->evaluator, d) ||
@@ -267,8 +245,7 @@ static hwnas_status measure_group(study *s, const size_t *members, int n)
             continue;
         if (should_stop(s) || hwnas_now() + budget > s->deadline)
             goto out; /* it will not be whole in time */
-        const bool can_race = hwnas_evaluate_can_race(s->evaluator, g.candidates, n, d);
-        TRY_OUT(can_race && !wants_energy(s->job) ? race(s, &g, d) : take_turns(s, &g, d));
+        TRY_OUT(measure_on(s, &g, d, wants_energy(s->job)));
     }
 out:
     group_done(&g);

@@ -2,9 +2,7 @@
  *
  * A trial that the front would keep by its value, and that leaves it only because a rival that is
  * better otherwise cannot be told from it by the intervals of their latencies, is a near tie. At
- * the end of a search the networks of each such group take turns in one runner (measure/race.h), so
- * that whatever changes on the machine meanwhile changes all of them. Those that need runners of
- * their own, as their threads differ, do so forwards and backwards, one after the other. A round's
+ * the end of a search the networks of each such group take turns (study/turns.h). A round's
  * own speed, the geometric mean of its values, is divided out: the rounds say how the members
  * differ, and where they lie together stays as it was first measured, so that they can be compared
  * with networks that were not measured again. What cannot be told apart by then counts as equal. */
@@ -13,11 +11,6 @@
 
 #include "store/store.h"
 #include "study/evaluate.h"
-
-/* Nine rounds: the fewest whose 95 % interval of a median leaves out one on each side. */
-enum { HWNAS_TIE_ROUNDS = 9 };
-/* A race is over sooner where its verdicts are clear; fewer blocks than these bound no median. */
-enum { HWNAS_TIE_LEAST = 6 };
 
 /* Values of `n` networks in each round, values[round * n + network]: replaces each by what it would
  * be in a round whose geometric mean is that of the networks' first values. */

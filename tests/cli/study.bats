@@ -416,7 +416,10 @@ END
     says out "latency.p50 <= 30 ms: kept by "
     says out "One change away (24 networks"
     says out "What a looser limit would buy:"
-    ends 0 explain job.db --json
+    ends 0 explain job.db --measure
+    says out "- nothing is measured on 'replay:/*two.csv#pi_ms', which runs no networks here"
+    ends 0 explain job.db --measure --json
+    is out "d['measured'] and d['unmeasured'] and d['stopped'] is None and d['unbuilt'] == []"
     /usr/bin/python3 - two.csv out job.db <<'END'
 import csv, json, sqlite3, sys
 table = {r["arch"]: r for r in csv.DictReader(open(sys.argv[1]))}
@@ -433,6 +436,9 @@ for n in e["neighbours"]:
     assert n["feasible"] == (float(row["pi_ms"]) <= 30)
     if n["arch"] in tried:
         assert n["trial"] is not None
+    d = n["differences"]["latency.p50"]
+    assert abs(d["value"] - (float(row["pi_ms"]) - float(table[mine]["pi_ms"]))) < 1e-9
+    assert d["by"] == "values" and d["low"] is None and n["not_measured"] is None
 # The smallest relaxation that any network known to the study asks for.
 known = set(tried) | {n["arch"] for n in e["neighbours"]}
 better = [(float(table[a]["pi_ms"]), float(table[a]["top1_pct"])) for a in known
@@ -511,6 +517,90 @@ for e in (json.load(open(f)) for f in sys.argv[1:]):
 assert len(shares[0]) >= 10 and shares[0].keys() == shares[1].keys()
 assert all(abs(share - shares[1][arch]) < 1e-9 for arch, share in shares[0].items())
 END
+}
+
+@test "explain --measure: neighbours take turns with the network, and differ as the device does" {
+    # Each network has a pace of its own, which is known: what `profile` says of it. One in 16 cannot be compiled.
+    export STILL_BY_NETWORK=1
+    undisturbed ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --seed 1 \
+        --objectives accuracy,latency.p50 --strategy random --trials 12 --ties 0 --confirm 0 --seconds 0.5 --study s.db
+    sha256sum s.db >before
+    undisturbed ends 0 explain s.db --measure --json
+    sha256sum --check --quiet before
+    cp out measured.json
+    json out "'\n'.join([d['trial']['arch']] + [n['arch'] for n in d['neighbours']])" >codes
+    while read -r code; do
+        undisturbed "$HWNAS" profile nas_bench_macro --arch "$code" --device null --seconds 0.5 --json >>pace.jsonl || true
+    done <codes
+    /usr/bin/python3 - measured.json pace.jsonl <<'END'
+import json, sys
+e, pace, text = json.load(open(sys.argv[1])), {}, open(sys.argv[2]).read()
+while text.strip():
+    profile, end = json.JSONDecoder().raw_decode(text.lstrip())
+    text = text.lstrip()[end:]
+    row = profile["rows"][0]
+    pace[row["arch"]] = row["p50_seconds"] * 1e3 if row["status"] == "ok" else None
+own = e["trial"]["objectives"]["latency.p50"]["value"]
+ran = [n for n in e["neighbours"] if n["not_measured"] is None]
+failed = [n for n in e["neighbours"] if n["not_measured"] is not None]
+assert len(ran) >= 10 and failed and all(pace[n["arch"]] is None for n in failed)
+assert all("cannot do this network" in n["not_measured"] for n in failed), failed
+for n in ran:
+    d, value = n["differences"]["latency.p50"], n["objectives"]["latency.p50"]
+    truth = own * (pace[n["arch"]] / pace[e["trial"]["arch"]] - 1)
+    assert d["by"] == "turns" and d["rounds"] >= 6 and d["low"] <= d["value"] <= d["high"], d
+    assert abs(d["value"] - truth) < 0.01 * own, (d, truth)
+    assert value["source"] == "measured" and abs(value["value"] - own - d["value"]) < 1e-9
+END
+    # Text says the same, and a signal leaves what is there.
+    : >spans
+    STILL_WAITS=0.1 STILL_SPANS=$PWD/spans HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner \
+        "$HWNAS" explain s.db --measure >out 2>err 3>&- &
+    local id=$! got=0
+    until [ "$(grep -c - spans)" -ge 6 ]; do sleep 0.05; done
+    kill -INT "$id"
+    wait "$id" || got=$?
+    [ "$got" -eq 130 ]
+    says out "= measured now, each in turns with the network itself ("
+    says out "- measuring ended early, the rest is as it was known: interrupted"
+    # A device that is not there, or another one.
+    HWNAS_RUNNER=$PWD/none refuses 1 "*$PWD/none*" explain s.db --measure
+    /usr/bin/python3 -c "
+import sqlite3
+db = sqlite3.connect('s.db')
+db.execute('UPDATE fact SET value = replace(value, \'\"threads\":1\', \'\"threads\":7\') WHERE key = \'devices\'')
+assert '7' in db.execute('SELECT value FROM fact WHERE key = \'devices\'').fetchone()[0]
+db.commit()"
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner \
+        refuses 2 "s.db: the trials of this study were measured on another 'null'" explain s.db --measure
+}
+
+@test "explain --measure on this processor, of right results" {
+    cat >tiny.yaml <<'END'
+hwnas: 1
+name: tiny
+input: {image: [3, 32, 32]}
+choices:
+  c: {each_of: 2, values: [8, 64]}
+network:
+  - for: {out: c}
+    do: [{conv: {out: out}}, relu]
+  - global_avg_pool
+  - flatten
+  - linear: {out: 2}
+END
+    ends 0 search --space tiny.yaml --device cpu --objectives latency.p50,params --strategy random --trials 4 --ties 0 \
+        --confirm 0 --seconds 0.2 --study s.db
+    ends 0 explain s.db --measure --json
+    is out "len(d['neighbours']) == 2 and d['stopped'] is None and d['measured']"
+    is out "any(n['not_measured'] is None and n['differences']['latency.p50']['by'] == 'turns' and
+        n['objectives']['latency.p50']['source'] == 'measured' for n in d['neighbours'])"
+    # A time of a wrong result is no time.
+    export STILL_COMPUTES=1
+    undisturbed ends 0 search --space tiny.yaml --device null --objectives latency.p50,params --strategy random --trials 4 \
+        --ties 0 --confirm 0 --study w.db
+    STILL_WRONG=all undisturbed ends 0 explain w.db --measure --json
+    is out "all('wrong' in n['not_measured'] and n['differences']['latency.p50']['by'] == 'values' for n in d['neighbours'])"
 }
 
 @test "near ties on the front are measured again, in turns" {

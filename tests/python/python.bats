@@ -407,6 +407,8 @@ for row in front:
             abs(same[key] - value) < 1e-9 * abs(value), (key, same, row)
 assert "winner" in str(by_file) and by_file.objectives() == ["accuracy", "macs"]
 assert by_file.explain().data()["trial"]["arch"] == wanted[0]
+measured = by_file.explain(measure=True).data()
+assert measured["measured"] and measured["trial"]["arch"] == wanted[0] and measured["unmeasured"]
 ranges = [p.seconds_left_range for p in told if 10 < p.done < 120]
 assert len(ranges) > 100 and all(0 <= low <= high for low, high in ranges), ranges
 assert told[-1].n_measured == told[-1].n_disturbed == 0 and told[-1].measured is None
