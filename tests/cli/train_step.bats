@@ -68,6 +68,33 @@ gradients_of() {
     gradients_of reverse.onnx
 }
 
+# A slice and a part of what is joined have the same gaps between their rows of channels.
+@test "training: gradients are PyTorch's: parts that are joined" {
+    needs_torch
+    printf '%s\n' 'hwnas: 1' 'name: shuffle' 'input: {x: [3, 6, 6]}' 'network:' \
+        '  - conv: {out: 8, kernel: 3, pad: 1}' \
+        '  - concat:' \
+        '      - - slice: {end: 4}' \
+        '      - - slice: {begin: 4}' \
+        '        - conv: {out: 4, kernel: 3, pad: 1}' \
+        '  - concat: [[slice: {begin: 4}], [slice: {end: 4}]]' \
+        '  - flatten' '  - linear: {out: 3}' >shuffle.yaml
+    same_gradients shuffle.yaml 2
+    # The last states of a recurrent layer that reads in both directions are joined too.
+    /usr/bin/python3 - <<'END'
+import torch
+class Last(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = torch.nn.GRU(10, 5, batch_first=True, bidirectional=True)
+        self.out = torch.nn.Linear(5, 3)
+    def forward(self, x):
+        return self.out(self.gru(x)[1].transpose(0, 1)).flatten(1)
+torch.onnx.export(Last().eval(), torch.zeros(2, 6, 10), "last.onnx", input_names=["x"], output_names=["y"])
+END
+    gradients_of last.onnx
+}
+
 @test "training: profile measures a step, with either optimizer, and keeps that it was one" {
     ends 0 profile mnist_mlp --training --batch 4 --threads 1 --seconds 0.05 --json --save sgd.json
     is out "[r['status'] for r in d['rows']] == ['ok'] and d['rows'][0]['training'] == 'sgd'"

@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     char *bytes;
     size_t length;
     float loss;
-    hwnas_graph *graph;
+    hwnas_graph *file, *graph;
     hwnas_device *device;
     hwnas_exec *exec;
     hwnas_buffers buffers;
@@ -126,7 +126,8 @@ int main(int argc, char **argv)
     const dump d = {argv[2], (snprintf(path, sizeof path, "%s/about", argv[2]), fopen(path, "w"))};
     check(hwnas_precision_find(&how.precision, argv[3]));
     check(hwnas_file_read(&bytes, &length, argv[1], SIZE_MAX / 2));
-    check(hwnas_onnx_read(&graph, argv[1], bytes, length));
+    check(hwnas_onnx_read(&file, argv[1], bytes, length));
+    check(hwnas_graph_copy(&graph, file)); /* numbers its tensors as the device's own copy does */
     drop_nothing(graph);
     if (argc > 4 && !strcmp(argv[4], "smooth"))
         make_smooth(graph);
@@ -149,6 +150,7 @@ int main(int argc, char **argv)
     hwnas_exec_free(exec);
     hwnas_device_close(device);
     hwnas_graph_free(graph);
+    hwnas_graph_free(file);
     free(bytes);
     return 0;
 }

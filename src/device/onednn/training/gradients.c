@@ -196,28 +196,11 @@ hwnas_status hwnas_gradient_input(int *out, hwnas_tape *t, const hwnas_node *nod
     return layout ? hwnas_tape_convert(out, t, *out, layout) : HWNAS_OK;
 }
 
-/* Whether its values lie without gaps, from the beginning of its memory on. */
-static bool is_dense(const_dnnl_memory_desc_t layout)
-{
-    dnnl_dim_t offset = 0;
-    const dnnl_dims_t *dims = NULL;
-    dnnl_data_type_t type = dnnl_f32;
-    int rank = 0;
-    size_t count = 1;
-    dnnl_memory_desc_query(layout, dnnl_query_submemory_offset_s64, &offset);
-    dnnl_memory_desc_query(layout, dnnl_query_data_type, &type);
-    dnnl_memory_desc_query(layout, dnnl_query_ndims_s32, &rank);
-    dnnl_memory_desc_query(layout, dnnl_query_dims, &dims);
-    for (int i = 0; i < rank; i++)
-        count *= (size_t)(*dims)[i];
-    return !offset && dnnl_memory_desc_get_size(layout) == count * dnnl_data_type_size(type);
-}
-
 hwnas_status hwnas_gradient_dense_input(int *out, hwnas_tape *t, const hwnas_node *node, int i)
 {
     TRY(hwnas_gradient_input(out, t, node, i, NULL));
     if (t->graph->tensors[node->inputs[i]].kind != HWNAS_TENSOR_INPUT || t->type == dnnl_f32)
-        if (is_dense(t->slots[*out].layout))
+        if (hwnas_tape_is_dense(t->slots[*out].layout))
             return HWNAS_OK;
     return hwnas_gradient_plain_input(out, t, node, i);
 }

@@ -120,6 +120,22 @@ hwnas_status hwnas_tape_image(const_dnnl_memory_desc_t *out, hwnas_tape *t, int 
     return hwnas_tape_layout(out, t, 4, d, strides, type);
 }
 
+bool hwnas_tape_is_dense(const_dnnl_memory_desc_t layout)
+{
+    dnnl_dim_t offset = 0;
+    const dnnl_dims_t *dims = NULL;
+    dnnl_data_type_t type = dnnl_f32;
+    int rank = 0;
+    size_t count = 1;
+    dnnl_memory_desc_query(layout, dnnl_query_submemory_offset_s64, &offset);
+    dnnl_memory_desc_query(layout, dnnl_query_data_type, &type);
+    dnnl_memory_desc_query(layout, dnnl_query_ndims_s32, &rank);
+    dnnl_memory_desc_query(layout, dnnl_query_dims, &dims);
+    for (int i = 0; i < rank; i++)
+        count *= (size_t)(*dims)[i];
+    return !offset && dnnl_memory_desc_get_size(layout) == count * dnnl_data_type_size(type);
+}
+
 hwnas_status hwnas_tape_wanted(const_dnnl_memory_desc_t *out, hwnas_tape *t,
                                const_dnnl_primitive_desc_t desc, int arg)
 {
@@ -217,7 +233,7 @@ void hwnas_tape_add_loop(hwnas_tape *t, hwnas_tape_loop *loop, const void *setti
     }
 }
 
-hwnas_status hwnas_tape_reorder(hwnas_tape *t, int from, int to)
+static hwnas_status reorder(hwnas_tape *t, int from, int to)
 {
     const dnnl_engine_t engine = t->device->engine;
     dnnl_primitive_desc_t desc = NULL;
@@ -225,6 +241,26 @@ hwnas_status hwnas_tape_reorder(hwnas_tape *t, int from, int to)
         &desc, t->slots[from].layout, engine, t->slots[to].layout, engine, t->attr);
     const hwnas_tape_arg args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
     return hwnas_tape_add_primitive(t, made, desc, 2, args);
+}
+
+/* Where both have the same gaps oneDNN 3.7.2 (jit_direct_copy) copies as many values as there are
+ * from the first on, gaps and all: then they are packed in between. */
+hwnas_status hwnas_tape_reorder(hwnas_tape *t, int from, int to)
+{
+    if (!hwnas_tape_is_dense(t->slots[from].layout) && !hwnas_tape_is_dense(t->slots[to].layout)) {
+        const_dnnl_memory_desc_t layout = t->slots[from].layout, plain;
+        const dnnl_dims_t *dims = NULL;
+        dnnl_data_type_t type = dnnl_f32;
+        int rank = 0;
+        dnnl_memory_desc_query(layout, dnnl_query_data_type, &type);
+        dnnl_memory_desc_query(layout, dnnl_query_ndims_s32, &rank);
+        dnnl_memory_desc_query(layout, dnnl_query_dims, &dims);
+        TRY(hwnas_tape_layout(&plain, t, rank, *dims, NULL, type));
+        const int packed = hwnas_tape_add_slot(t, plain);
+        TRY(reorder(t, from, packed));
+        from = packed;
+    }
+    return reorder(t, from, to);
 }
 
 /* A conversion of the slot that was made before. */

@@ -128,6 +128,8 @@ HWNAS_CHECKED hwnas_status hwnas_tape_image(const_dnnl_memory_desc_t *out, hwnas
 /* Whatever the primitive likes. */
 HWNAS_CHECKED hwnas_status hwnas_tape_any(const_dnnl_memory_desc_t *out, hwnas_tape *tape, int rank,
                                           const int64_t *dims, dnnl_data_type_t type);
+/* Whether its values lie without gaps, from the beginning of its memory on. */
+bool hwnas_tape_is_dense(const_dnnl_memory_desc_t layout);
 /* Takes one that is ours into the tape. */
 const_dnnl_memory_desc_t hwnas_tape_own(hwnas_tape *tape, dnnl_memory_desc_t layout);
 /* A copy of one that belongs to a primitive. */
