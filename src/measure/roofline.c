@@ -99,10 +99,10 @@ static hwnas_status measure_call(hwnas_roofline *out, hwnas_runner *runner,
     return HWNAS_OK;
 }
 
-/* All three arrays of the memory's test; at most a quarter of the memory that there is. STREAM asks for
- * four times the last cache each; together they are as slow, and soon filled where a virtual machine
- * is told of all its host's cache: beside 300 MiB of it 1.3 GB were read and written with 18.2 and
- * 34.0 GB/s (one and two threads, medians of three), 3.8 GB with 18.9 and 33.2. */
+/* All three arrays of the memory's test; at most a quarter of the memory that there is. STREAM asks
+ * for four times the last cache each; together they are as slow, and soon filled where a virtual
+ * machine is told of all its host's cache: beside 300 MiB of it 1.3 GB were read and written with
+ * 18.2 and 34.0 GB/s (one and two threads, medians of three), 3.8 GB with 18.9 and 33.2. */
 static double memory_bytes(double cache)
 {
     const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);

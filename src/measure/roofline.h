@@ -22,7 +22,8 @@ typedef struct hwnas_roofline {
     int threads;
     hwnas_rate flops; /* operations a second, two for each multiply-add */
     /* Bytes a second where so many bytes are read and written in turns; the last is memory, with
-     * arrays that are together four times the last cache: read in turns, they leave nothing in it. */
+     * arrays that are together four times the last cache: read in turns, they leave nothing in it.
+     */
     struct {
         double bytes;
         hwnas_rate rate;

@@ -90,9 +90,15 @@ class Last(torch.nn.Module):
         self.out = torch.nn.Linear(5, 3)
     def forward(self, x):
         return self.out(self.gru(x)[1].transpose(0, 1)).flatten(1)
-torch.onnx.export(Last().eval(), torch.zeros(2, 6, 10), "last.onnx", input_names=["x"], output_names=["y"])
+class Place(Last):
+    def forward(self, x):
+        y, h = self.gru(x)
+        return self.out(y[:, -1, :5] + h[1])
+for name, module in ("last", Last()), ("place", Place()):
+    torch.onnx.export(module.eval(), torch.zeros(2, 6, 10), name + ".onnx", input_names=["x"], output_names=["y"])
 END
     gradients_of last.onnx
+    gradients_of place.onnx # by a Gather of one constant
 }
 
 @test "training: profile measures a step, with either optimizer, and keeps that it was one" {

@@ -292,6 +292,8 @@ static hwnas_status rnn_backward(hwnas_tape *t, const hwnas_node *node, int dy)
     TRY(hwnas_tape_add_gradient(t, node->inputs[HWNAS_RNN_W], dw));
     TRY(hwnas_tape_add_gradient(t, node->inputs[HWNAS_RNN_R], dr));
     TRY(give_bias(t, node, &l, db));
+    if (!t->is_learnt[node->inputs[HWNAS_RNN_X]])
+        return HWNAS_OK;
     TRY(hwnas_tape_convert(&dx, t, dx, l.x));
     return hwnas_tape_add_gradient(t, node->inputs[HWNAS_RNN_X], dx);
 }

@@ -172,6 +172,74 @@ static hwnas_status concat_backward(hwnas_tape *t, const hwnas_node *node, int d
 
 const hwnas_gradient_rule hwnas_gradient_concat = {concat_forward, concat_backward};
 
+/* ---- One place along an axis ---- */
+
+/* A number that is no row counts as the nearest one: backward must not write elsewhere. */
+HWNAS_INLINE int64_t row_at(const float *indices, int64_t i, int64_t n)
+{
+    const int64_t row = (int64_t)indices[i] + (indices[i] < 0 ? n : 0);
+    return row < 0 ? 0 : row >= n ? n - 1 : row;
+}
+
+/* Whether `gather` takes what is at one constant position, as PyTorch writes x[:, -1]. */
+static bool is_place(const hwnas_tape *t, const hwnas_node *node)
+{
+    const hwnas_tensor *indices = hwnas_node_input(t->graph, node, 1);
+    return indices->kind == HWNAS_TENSOR_WEIGHT && !indices->is_parameter &&
+           hwnas_tensor_count(indices) == 1 &&
+           hwnas_node_input(t->graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT;
+}
+
+static cut place_of(const hwnas_tape *t, const hwnas_node *node)
+{
+    const hwnas_tensor *in = hwnas_node_input(t->graph, node, 0);
+    const int axis = (int)hwnas_node_attr(node, "axis")->ints[0];
+    cut c = {.axis = axis < 0 ? axis + in->rank : axis};
+    float index;
+    hwnas_tensor_fill(hwnas_node_input(t->graph, node, 1), &index);
+    c.begin = row_at(&index, 0, in->dims[c.axis]);
+    return c;
+}
+
+/* The input's shape with one place along the axis. */
+static hwnas_tensor one_place(const hwnas_tape *t, const hwnas_node *node, int axis)
+{
+    hwnas_tensor one = *hwnas_node_input(t->graph, node, 0);
+    one.dims[axis] = 1;
+    return one;
+}
+
+static hwnas_status place_forward(hwnas_tape *t, const hwnas_node *node)
+{
+    const_dnnl_memory_desc_t packed, plain;
+    const cut c = place_of(t, node);
+    const hwnas_tensor one = one_place(t, node, c.axis);
+    int x, part;
+    TRY(hwnas_gradient_plain_input(&x, t, node, 0));
+    TRY(part_view(&part, t, x, &one, c.axis, c.begin));
+    TRY(hwnas_tape_layout(&packed, t, one.rank, one.dims, NULL, t->type));
+    TRY(hwnas_tape_convert(&part, t, part, packed));
+    TRY(hwnas_tape_plain(&plain, t, node->output, t->type));
+    hwnas_gradient_set(t, node, NULL, hwnas_tape_add_view(t, part, plain));
+    return HWNAS_OK;
+}
+
+static hwnas_status place_backward(hwnas_tape *t, const hwnas_node *node, int dy)
+{
+    const_dnnl_memory_desc_t packed, plain;
+    const cut c = place_of(t, node);
+    const hwnas_tensor one = one_place(t, node, c.axis);
+    int dx, part;
+    TRY(hwnas_tape_plain(&plain, t, node->output, t->type));
+    TRY(hwnas_tape_convert(&dy, t, dy, plain));
+    TRY(hwnas_tape_layout(&packed, t, one.rank, one.dims, NULL, t->type));
+    TRY(hwnas_tape_plain(&plain, t, node->inputs[0], t->type));
+    TRY(hwnas_gradient_zeros(&dx, t, plain));
+    TRY(part_view(&part, t, dx, &one, c.axis, c.begin));
+    TRY(hwnas_tape_reorder(t, hwnas_tape_add_view(t, dy, packed), part));
+    return hwnas_tape_add_gradient(t, node->inputs[0], dx);
+}
+
 /* ---- Rows of a table ---- */
 
 typedef struct rows {
@@ -185,20 +253,15 @@ static hwnas_status rows_of(rows *out, const hwnas_tape *t, const hwnas_node *no
     const hwnas_tensor *indices = hwnas_node_input(t->graph, node, 1);
     if (hwnas_node_attr(node, "axis")->ints[0] != 0 || table->kind != HWNAS_TENSOR_WEIGHT ||
         indices->kind == HWNAS_TENSOR_ACTIVATION)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "'%s': the device 'cpu' has no gradient of a 'gather' but from the rows "
-                          "of a table of weights by numbers that are an input",
-                          node->name);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                       "'%s': the device 'cpu' has no gradient of a 'gather' but of one place, and "
+                       "of the rows of a table of weights by numbers that are an input",
+                       node->name),
+            "--device torch trains it as PyTorch does");
     *out = (rows){hwnas_tensor_count(indices), table->dims[0],
                   hwnas_tensor_count(table) / table->dims[0], t->type};
     return HWNAS_OK;
-}
-
-/* A number that is no row counts as the nearest one: backward must not write elsewhere. */
-HWNAS_INLINE int64_t row_at(const float *indices, int64_t i, int64_t n)
-{
-    const int64_t row = (int64_t)indices[i] + (indices[i] < 0 ? n : 0);
-    return row < 0 ? 0 : row >= n ? n - 1 : row;
 }
 
 static void gather(const hwnas_tape *t, const void *settings, void *const *values)
@@ -252,6 +315,8 @@ static hwnas_status gather_forward(hwnas_tape *t, const hwnas_node *node)
     const_dnnl_memory_desc_t plain;
     rows r;
     int slots[3];
+    if (is_place(t, node))
+        return place_forward(t, node);
     TRY(rows_of(&r, t, node));
     TRY(hwnas_gradient_weight(&slots[0], t, node->inputs[0], NULL, NULL));
     TRY(take_indices(&slots[1], t, node));
@@ -267,6 +332,8 @@ static hwnas_status gather_backward(hwnas_tape *t, const hwnas_node *node, int d
     const_dnnl_memory_desc_t plain;
     rows r;
     int slots[3];
+    if (is_place(t, node))
+        return place_backward(t, node, dy);
     TRY(rows_of(&r, t, node));
     TRY(hwnas_tape_plain(&plain, t, node->output, t->type));
     TRY(hwnas_tape_convert(&slots[0], t, dy, plain));

@@ -99,7 +99,7 @@ static hwnas_status find_type(dnnl_data_type_t *out, const onednn_device *device
     }
     return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device 'cpu' does not train in %s",
                                  hwnas_precision_name(precision)),
-                      "it trains in f32 and bf16");
+                      "it trains in f32, and in bf16 where the processor has it");
 }
 
 hwnas_status hwnas_onednn_compile_training(hwnas_exec **out, hwnas_device *base,
