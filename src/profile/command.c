@@ -20,8 +20,9 @@ static void add_mode(hwnas_str *out, const hwnas_measure_options *o)
 
 static void add_mixing(hwnas_str *out, const hwnas_recipe *recipe)
 {
-    hwnas_mix_data_command(out, recipe->data);
-    if (recipe->data->n && recipe->has_labels)
+    if (recipe->data)
+        hwnas_mix_data_command(out, recipe->data);
+    if (recipe->data && recipe->data->n && recipe->has_labels)
         hwnas_str_addf(out, " --max-loss %g", recipe->data->max_loss);
     if (isfinite(recipe->max_error))
         hwnas_str_addf(out, " --max-error %g", 100 * recipe->max_error);

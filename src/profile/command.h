@@ -11,7 +11,7 @@ typedef struct hwnas_recipe {
     int batch, threads;
     hwnas_mixing mixing; /* in the place of the options' precision, with ... */
     double max_error;    /* ... this limit, a share; infinite: none */
-    const hwnas_mix_data *data; /* by these samples, ... */
+    const hwnas_mix_data *data; /* by these samples, NULL for made-up inputs, ... */
     bool has_labels;            /* ... and their labels */
     const char *shape;   /* NULL: as the file has it */
     int streams;       /* 0: one copy, by the protocol for one */

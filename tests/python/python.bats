@@ -326,7 +326,9 @@ with hwnas.compare(recorded="here.json", percentile=0.5, target=1e-9) as report:
     except hwnas.InfeasibleError:
         pass
 with hwnas.Network("mnist_cnn", batch=8) as network:
-    assert network.forecast("cuda-dry:l4").data() == told("forecast.json"), "forecast"
+    mine, other = network.forecast("cuda-dry:l4").data(), told("forecast.json")
+    assert mine.pop("cache_hits") >= other.pop("cache_hits"), "plans that the program had made"
+    assert mine == other, "forecast"
 with hwnas.Network("net.onnx") as network:
     seen = []
     found = network.evaluate("data.npz", progress=lambda done, samples: seen.append((done, samples)))
