@@ -1,5 +1,6 @@
 #include "data/score.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -289,15 +290,18 @@ hwnas_status hwnas_score_add(hwnas_scoring *score, const float *outputs, const d
 hwnas_estimate_95 hwnas_score_r2(const hwnas_scoring *score)
 {
     const int64_t k = score->shape.values;
+    /* From the first sample's labels, so that those of one value have exactly that mean. */
     double *means = hwnas_alloc((size_t)(k + 1) * sizeof *means);
     hwnas_ratio ratio = {0};
     for (int64_t i = 0; i < score->n * k; i++)
-        means[i % k] += score->targets[i] / (double)score->n;
+        means[i % k] += (score->targets[i] - score->targets[i % k]) / (double)score->n;
     for (int64_t i = 0; i < score->n; i++) {
         double deviation = 0;
         for (int64_t j = 0; j < k; j++) {
-            const double d = score->targets[i * k + j] - means[j];
-            deviation += d * d;
+            const double label = score->targets[i * k + j];
+            const double d = label - score->targets[j] - means[j];
+            if (fabs(d) > DBL_EPSILON * fabs(label)) /* else it is rounding */
+                deviation += d * d;
         }
         hwnas_ratio_add(&ratio, score->squares[i], deviation);
     }

@@ -76,7 +76,8 @@ HWNAS_CHECKED hwnas_status hwnas_score_check_labels(const hwnas_scoring *score,
 HWNAS_CHECKED hwnas_status hwnas_score_add(hwnas_scoring *score, const float *outputs,
                                            const double *labels, int64_t n);
 /* REGRESS: 1 - sum of squared errors / sum of squared deviations from the mean label, both over all
- * values, each value's mean its own. */
+ * values, each value's mean its own; NaN: all labels of each value are the same, but for rounding.
+ */
 hwnas_estimate_95 hwnas_score_r2(const hwnas_scoring *score);
 /* In percent: top-1, of numbers 100 r2. */
 hwnas_estimate_95 hwnas_score_accuracy(const hwnas_scoring *score);

@@ -117,6 +117,36 @@ static void not_finite(void **state)
     assert_true(isnan(hwnas_ratio_interval(&s.loss).value));
 }
 
+static hwnas_estimate_95 r2_of(const float *outputs, const double *labels, int n, int values)
+{
+    hwnas_scoring s;
+    hwnas_score_init(&s, (hwnas_score_shape){HWNAS_TASK_REGRESS, 1, values, false});
+    assert_int_equal(hwnas_score_add(&s, outputs, labels, n), HWNAS_OK);
+    const hwnas_estimate_95 out = hwnas_score_r2(&s);
+    hwnas_score_done(&s);
+    return out;
+}
+
+/* Labels that do not vary leave nothing to explain, whatever their sum rounds to. */
+static void r2_of_equal_labels(void **state)
+{
+    enum { N = 100000 };
+    static float outputs[N];
+    static double labels[N];
+    (void)state;
+    for (int i = 0; i < N; i++)
+        labels[i] = 0.1;
+    assert_true(isnan(r2_of(outputs, labels, 100, 1).value));
+    assert_true(isnan(r2_of(outputs, labels, N, 1).value));
+    assert_true(isnan(r2_of(outputs, labels, 2, 10).value));
+    labels[0] = nextafter(0.1, 1);
+    assert_true(isnan(r2_of(outputs, labels, 100, 1).value));
+    /* A large value that stays beside a small one that varies: 1 - 1 / 2. */
+    const float given[] = {1e9F, 2, 1e9F, 2, 1e9F, 3};
+    const double wanted[] = {1e9, 1, 1e9, 2, 1e9, 3};
+    near(r2_of(given, wanted, 3, 2).value, 0.5, 1e-12);
+}
+
 /* ---- A floor, asked for after each sample ---- */
 
 /* How many of `rounds` shuffled sets are said to be below the floor, and after how many samples in
@@ -174,9 +204,12 @@ static void a_floor_is_missed_clearly_or_not_at_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares),     cmocka_unit_test(means),
-        cmocka_unit_test(tasks),      cmocka_unit_test(losses),
-        cmocka_unit_test(not_finite), cmocka_unit_test(a_floor_is_missed_clearly_or_not_at_all)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shares),
+                                       cmocka_unit_test(means),
+                                       cmocka_unit_test(tasks),
+                                       cmocka_unit_test(losses),
+                                       cmocka_unit_test(not_finite),
+                                       cmocka_unit_test(r2_of_equal_labels),
+                                       cmocka_unit_test(a_floor_is_missed_clearly_or_not_at_all)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
