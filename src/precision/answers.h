@@ -7,7 +7,8 @@
 typedef struct hwnas_answers hwnas_answers;
 
 /* Runs a folded graph in fp32 on the device `cpu` and finds the ranges of its activations. The
- * graph and the samples are borrowed. */
+ * graph and the samples are borrowed. HWNAS_E_INPUT where there are labels and the accuracy in fp32
+ * is not defined. */
 HWNAS_CHECKED hwnas_status hwnas_answers_open(hwnas_answers **out, const hwnas_graph *folded,
                                               const hwnas_mix_options *options);
 void hwnas_answers_close(hwnas_answers *answers); /* accepts NULL */

@@ -188,6 +188,23 @@ top1() {
     [ ! -s out ]
 }
 
+@test "labels by which no loss can be told choose nothing" {
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+np.save("same.npy", np.full((256, 10), 0.1))
+np.save("differ.npy", np.arange(2560.0).reshape(256, 10))
+END
+    ends 2 export "$MODEL" --format onnx --dtype mixed $DATA --labels same.npy --limit 32 --out net.onnx
+    says err "*same.npy: all labels of the samples that choose are the same (16 of 32 *hint: *--max-error*"
+    # One of two samples chooses.
+    ends 2 export "$MODEL" --format onnx --dtype mixed $DATA --labels differ.npy --limit 2 --out net.onnx
+    says err "*differ.npy: all labels of the samples that choose are the same (1 of 2 *"
+    [ ! -e net.onnx ]
+    ends 2 profile "$MODEL" --dtype mixed $DATA --labels same.npy --limit 32
+    says out "*all labels of the samples that choose are the same*"
+}
+
 @test "mixed-bf16: floats may be in bf16, with the error that this has" {
     share_rooflines
     "$HWNAS" devices cpu --json >devices
