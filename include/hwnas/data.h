@@ -100,8 +100,8 @@ typedef struct hwnas_network_mix_options {
     void *context;
     hwnas_mixing mixing; /* 0: HWNAS_MIXED. A file cannot say bf16: HWNAS_MIXED_BF16 chooses for
                             who computes its floats in bf16, which the report says. */
-    double max_loss; /* where the data has labels: accuracy that may be lost, in points (of numbers
-                        of 100 r2); below 0: 1 */
+    double max_loss; /* accuracy that may be lost, in points (of numbers of 100 r2), by the data's
+                        labels: without them HWNAS_E_USAGE; below 0: 1, or none without labels */
 } hwnas_network_mix_options;
 #define HWNAS_NETWORK_MIX_OPTIONS_INIT                                                             \
     {                                                                                              \

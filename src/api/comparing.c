@@ -90,7 +90,8 @@ static hwnas_status take_data(hwnas_sweep *out, const hwnas_profile_options *o)
     out->data = (hwnas_mix_data){.n = o->n_data,
                                  .files = o->data,
                                  .calibrate = o->calibrate,
-                                 .max_loss = o->max_loss < 0 ? HWNAS_MIX_MAX_LOSS : o->max_loss};
+                                 .max_loss = o->max_loss < 0 ? HWNAS_MIX_MAX_LOSS : o->max_loss,
+                                 .needs_labels = o->max_loss >= 0};
     if (!o->n_data)
         return HWNAS_OK;
     if (!o->mixings)

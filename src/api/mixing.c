@@ -43,8 +43,9 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     IN_C_LOCALE;
     hwnas_status status = HWNAS_OK;
     static const hwnas_report_kind kind = {.text = write_text, .json = to_json, .free = free_found};
+    static const hwnas_network_mix_options defaults = HWNAS_NETWORK_MIX_OPTIONS_INIT;
     hwnas_network_mix_options o;
-    TRY(TAKE_OPTIONS(&o, given));
+    TRY(TAKE_OPTIONS(&o, given ? given : &defaults));
     hwnas_mix_samples samples = {0};
     hwnas_graph *recovered = NULL;
     hwnas_mix_report *found = hwnas_alloc(sizeof *found);
@@ -60,6 +61,7 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     TRY_OUT(check(&how, path));
     TRY_OUT(hwnas_api_recover(&recovered, network));
     if (data) {
+        TRY_OUT(hwnas_mix_samples_check_loss(data, o.max_loss));
         TRY_OUT(hwnas_mix_samples_read(&samples, network->graph, network->name, network->batch,
                                        data, o.calibrate));
         how.samples = &samples;

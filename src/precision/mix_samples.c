@@ -50,6 +50,15 @@ hwnas_status hwnas_mix_samples_check(const hwnas_graph *graph, const char *name,
     return check(&shape, graph, name, batch, data);
 }
 
+hwnas_status hwnas_mix_samples_check_loss(const hwnas_dataset *data, double max_loss)
+{
+    if (max_loss < 0 || hwnas_dataset_has_labels(data))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--max-loss needs --labels"),
+                      "--labels FILE, or an array y in the .npz (--y NAME: of another name); "
+                      "--max-error needs none");
+}
+
 /* At most so many for the choice, and no more than half of them. */
 static int64_t step_of(int64_t n_samples)
 {

@@ -27,6 +27,9 @@ typedef struct hwnas_mix_samples {
  * at the file. `name`: of the network, for messages. */
 HWNAS_CHECKED hwnas_status hwnas_mix_samples_check(const hwnas_graph *graph, const char *name,
                                                    int batch, hwnas_dataset *data);
+/* That data by which a loss of accuracy is limited has labels: HWNAS_E_USAGE. `max_loss` below 0:
+ * nobody asked for a limit. */
+HWNAS_CHECKED hwnas_status hwnas_mix_samples_check_loss(const hwnas_dataset *data, double max_loss);
 /* Checks likewise and reads: `calibrate` samples (0: 64) for ranges, with labels up to 1000 for the
  * choice. `out` is to be done with even after a failure. */
 HWNAS_CHECKED hwnas_status hwnas_mix_samples_read(hwnas_mix_samples *out, const hwnas_graph *graph,

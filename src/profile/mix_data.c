@@ -8,7 +8,10 @@ hwnas_status hwnas_mix_data_check(const hwnas_mix_data *data, const hwnas_graph 
 {
     hwnas_dataset *dataset;
     TRY(hwnas_graph_dataset_open(&dataset, graph, data->n, data->files, &data->options));
-    const hwnas_status status = hwnas_mix_samples_check(graph, name, batch, dataset);
+    hwnas_status status =
+        hwnas_mix_samples_check_loss(dataset, data->needs_labels ? data->max_loss : -1);
+    if (status == HWNAS_OK)
+        status = hwnas_mix_samples_check(graph, name, batch, dataset);
     hwnas_dataset_close(dataset);
     return status;
 }

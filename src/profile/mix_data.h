@@ -12,7 +12,8 @@ typedef struct hwnas_mix_data {
     const hwnas_data_file *files;
     hwnas_dataset_options options;
     int64_t calibrate; /* samples that give ranges; 0: 64 */
-    double max_loss;   /* points of accuracy, where there are labels */
+    double max_loss;   /* points of accuracy, where there are labels, ... */
+    bool needs_labels; /* ... which must be there, as somebody asked for the limit */
 } hwnas_mix_data;
 
 /* That the files are for this graph, called `name`; reads labels alone. HWNAS_E_INPUT. */

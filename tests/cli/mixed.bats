@@ -174,6 +174,12 @@ top1() {
     says err "*--labels needs --data*"
     ends 2 profile "$MODEL" --dtype mixed $DATA --labels "$LABELS" --max-loss -1
     says err "*--max-loss must be a number >= 0*"
+    ends 2 profile "$MODEL" --dtype f32,mixed $DATA --max-loss 3
+    says err "*--max-loss needs --labels*"
+    [ ! -s out ]
+    ends 2 export "$MODEL" --format onnx --dtype mixed $DATA --max-loss 0 --out net.onnx
+    says err "*--max-loss needs --labels*"
+    [ ! -e net.onnx ]
     ends 2 profile "$MODEL" --dtype f32,mixed --data absent.npz
     [ ! -s out ]
     ends 2 profile "$MODEL" --dtype f32,mixed --data "$LABELS" # another shape
