@@ -29,6 +29,15 @@ static void add_percent(hwnas_grid *grid, double share)
         hwnas_grid_cell(grid, "%.2f %%", 100 * share);
 }
 
+/* In percent; NaN: not defined. */
+static void add_accuracy(hwnas_grid *grid, double percent)
+{
+    if (isnan(percent))
+        hwnas_grid_cell(grid, "-");
+    else
+        hwnas_grid_cell(grid, "%.2f %%", percent);
+}
+
 static void add_way(hwnas_grid *grid, const hwnas_mix_report *r, int w, const hwnas_metric *latency)
 {
     const hwnas_mix_way *way = &r->mix.ways[w];
@@ -44,9 +53,12 @@ static void add_way(hwnas_grid *grid, const hwnas_mix_report *r, int w, const hw
     hwnas_grid_cell(grid, "%.2f x", way->time.p50 / f32);
     add_percent(grid, way->error.largest);
     if (r->metric) {
-        hwnas_grid_cell(grid, "%.2f %%", way->accuracy.value);
-        hwnas_grid_cell(grid, "%.2f %%", way->held_out.value);
-        hwnas_grid_cell(grid, "[%.2f, %.2f]", way->held_out.low, way->held_out.high);
+        add_accuracy(grid, way->accuracy.value);
+        add_accuracy(grid, way->held_out.value);
+        if (isnan(way->held_out.low))
+            hwnas_grid_cell(grid, "-");
+        else
+            hwnas_grid_cell(grid, "[%.2f, %.2f]", way->held_out.low, way->held_out.high);
     }
     hwnas_grid_cell(grid, "%s", w == r->mix.chosen ? "written" : way->fits ? "" : "over the limit");
 }
@@ -110,10 +122,11 @@ static void add_floats(hwnas_str *out, const hwnas_mix *mix)
 
 void hwnas_mix_text(hwnas_str *out, const hwnas_mix_report *r)
 {
-    hwnas_str_addf(out, "%s, cpu, batch %d: %zu layers that can be in s8", r->model, r->batch,
-                   r->mix.n_layers);
+    hwnas_str_addf(out, "%s, cpu, batch %d: %zu layer%s that can be in s8", r->model, r->batch,
+                   r->mix.n_layers, r->mix.n_layers == 1 ? "" : "s");
     if (r->metric)
-        hwnas_str_addf(out, "; %s at most %.3g points below f32", r->metric, r->max_loss);
+        hwnas_str_addf(out, "; %s at most %.3g point%s below f32", r->metric, r->max_loss,
+                       r->max_loss == 1 ? "" : "s");
     if (isfinite(r->max_error))
         hwnas_str_addf(out, "; error at most %.3g %%", 100 * r->max_error);
     hwnas_str_add(out, "\n\n");
@@ -121,17 +134,17 @@ void hwnas_mix_text(hwnas_str *out, const hwnas_mix_report *r)
     add_floats(out, &r->mix);
     if (r->n_samples)
         hwnas_str_addf(out,
-                       "\nerror: largest difference from f32 on %lld samples, of the largest "
+                       "\nerror: largest difference from f32 on %lld sample%s, of the largest "
                        "output\n",
-                       r->n_samples);
+                       r->n_samples, r->n_samples == 1 ? "" : "s");
     else
         hwnas_str_add(out, "\nerror: largest difference from f32 on random inputs, of the largest "
                            "output\n");
     if (r->metric)
         hwnas_str_addf(out,
-                       "%s: on the same, which choose; held out: on %lld others, with its "
+                       "%s: on the same, which choose; held out: on %lld other%s, with its "
                        "interval\n",
-                       r->metric, r->n_held_out);
+                       r->metric, r->n_held_out, r->n_held_out == 1 ? "" : "s");
 }
 
 /* ---- JSON ---- */

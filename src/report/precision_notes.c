@@ -69,17 +69,23 @@ static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas
 
 static void add_estimate(hwnas_str *out, const char *name, hwnas_estimate_95 e)
 {
-    hwnas_str_addf(out, "%s %.2f %% [%.2f, %.2f]", name, e.value, e.low, e.high);
+    if (isnan(e.value)) /* of numbers that are all the same */
+        hwnas_str_addf(out, "%s not defined", name);
+    else if (isnan(e.low))
+        hwnas_str_addf(out, "%s %.2f %%", name, e.value);
+    else
+        hwnas_str_addf(out, "%s %.2f %% [%.2f, %.2f]", name, e.value, e.low, e.high);
 }
 
 static void add_accuracy(hwnas_str *out, const hwnas_profile_row *row)
 {
-    hwnas_str_addf(out, "  %s on %" PRId64 " samples held out: ", row->accuracy_metric,
-                   row->held_out_samples);
+    hwnas_str_addf(out, "  %s on %" PRId64 " sample%s held out: ", row->accuracy_metric,
+                   row->held_out_samples, row->held_out_samples == 1 ? "" : "s");
     add_estimate(out, hwnas_mixing_name(row->mixing), row->accuracy);
     add_estimate(out, ", f32", row->f32_accuracy);
     add_estimate(out, ", all in s8", row->s8_accuracy);
-    hwnas_str_addf(out, "; at most %g points below f32 on those that chose\n", row->max_loss);
+    hwnas_str_addf(out, "; at most %g point%s below f32 on those that chose\n", row->max_loss,
+                   row->max_loss == 1 ? "" : "s");
 }
 
 /* What was chosen, as the table has no column for it. */
@@ -88,13 +94,14 @@ static void add_mixed(hwnas_str *out, const hwnas_profile_row *row)
     if (!row->mixing || row->status != HWNAS_OK)
         return;
     hwnas_str_addf(out,
-                   "%s, batch %d, %d thread%s, %s: %d layers in s8, the others in %s, largest "
-                   "difference from f32 %.2f %% of the largest output on ",
+                   "%s, batch %d, %d thread%s, %s: %d layer%s in s8, the others in %s, "
+                   "largest difference from f32 %.2f %% of the largest output on ",
                    row->model, row->batch, row->threads, row->threads == 1 ? "" : "s",
-                   hwnas_mixing_name(row->mixing), row->layers_in_s8, row->floats,
-                   100 * row->mixed_error);
+                   hwnas_mixing_name(row->mixing), row->layers_in_s8,
+                   row->layers_in_s8 == 1 ? "" : "s", row->floats, 100 * row->mixed_error);
     if (row->choice_samples)
-        hwnas_str_addf(out, "%" PRId64 " samples", row->choice_samples);
+        hwnas_str_addf(out, "%" PRId64 " sample%s", row->choice_samples,
+                       row->choice_samples == 1 ? "" : "s");
     else
         hwnas_str_add(out, "random inputs");
     if (isfinite(row->max_error))
