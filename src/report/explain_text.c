@@ -33,8 +33,15 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
     const hwnas_trial *t = &s->trials[e->trial];
     const hwnas_summary_front *front = &s->fronts[e->front];
     char *words = hwnas_trial_words(t, &s->job.goals);
-    hwnas_str_addf(out, "trial %llu: %s\n  %s\n\n", (unsigned long long)t->number, words, t->code);
+    hwnas_str_addf(out, "trial %llu: %s\n  %s\n", (unsigned long long)t->number, words, t->code);
     free(words);
+    for (int g = 0; g < e->n_goals; g++)
+        if (e->now[g].metric) {
+            hwnas_str_addf(out, "  %s measured now: ", e->goals[g].name);
+            add_value(out, &e->goals[g], e->now[g].value, false);
+            hwnas_str_addf(out, ", the median of %d turns\n", e->now[g].rounds);
+        }
+    hwnas_str_add(out, "\n");
     if (front->winner == e->trial)
         hwnas_str_addf(out, "It is the winner: of %zu feasible networks none has a better %s.\n",
                        s->n_feasible, first_goal(e)->name);
@@ -67,9 +74,10 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
 }
 
 /* As the values of a goal are shown, which are those of one column. */
-static hwnas_metric shown_for(const hwnas_explanation *e, const hwnas_goal *goal)
+static hwnas_metric shown_for(const hwnas_explanation *e, int which)
 {
-    const hwnas_value_row *own = hwnas_trial_value(&e->summary->trials[e->trial], goal->name);
+    const hwnas_goal *goal = &e->goals[which];
+    const hwnas_value_row *own = hwnas_explained_own(e, which);
     double most = own ? own->value : 0;
     for (size_t i = 0; i < e->n_neighbours; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&e->neighbours[i].values, goal->name);
@@ -132,6 +140,31 @@ static const char *find_doubt(const hwnas_explanation *e)
     return NULL;
 }
 
+/* The network's own value of some goal was measured now alone. */
+static bool has_now(const hwnas_explanation *e)
+{
+    bool has = false;
+    for (int g = 0; g < e->n_goals; g++)
+        has |= e->now[g].metric != NULL;
+    return has;
+}
+
+/* Goals of which a neighbour was measured and the network itself was not, or the other way. */
+static void add_unlike(hwnas_str *out, const hwnas_explanation *e)
+{
+    for (int g = 0; g < e->n_goals; g++) {
+        bool is_any = false;
+        for (size_t i = 0; i < e->n_neighbours; i++)
+            is_any |= hwnas_trial_value(&e->neighbours[i].values, e->goals[g].name) &&
+                      isnan(e->neighbours[i].differences[g].reading.value);
+        if (is_any && hwnas_explained_own(e, g))
+            hwnas_str_addf(out,
+                           "- %s: no difference is told of a measured value and an estimate; "
+                           "--measure measures both\n\n",
+                           e->goals[g].name);
+    }
+}
+
 /* What was measured, and what was not, as asked. */
 static void add_measured(hwnas_str *out, const hwnas_explanation *e)
 {
@@ -139,8 +172,9 @@ static void add_measured(hwnas_str *out, const hwnas_explanation *e)
         hwnas_str_addf(out,
                        "= measured now, each in turns with the network itself (%zu times); in "
                        "brackets the difference\n  and its 95 %% interval, at the level of the "
-                       "network's own value\n",
-                       e->n_turns);
+                       "network's own value%s\n",
+                       e->n_turns,
+                       has_now(e) ? ", measured now where the study has only\n  an estimate" : "");
     if (e->unmeasured)
         hwnas_str_addf(out, "- %s\n", e->unmeasured);
     for (size_t i = 0; i < e->n_neighbours; i++)
@@ -168,7 +202,7 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
                    e->n_neighbours);
     hwnas_grid_column(&grid, "  change", HWNAS_GRID_LEFT);
     for (int g = 0; g < e->n_goals; g++) {
-        shown[g] = shown_for(e, &e->goals[g]);
+        shown[g] = shown_for(e, g);
         const char *unit = shown[g].unit;
         char *title = hwnas_printf("%s%s%s", e->goals[g].name, *unit ? " " : "", unit);
         hwnas_grid_column(&grid, title, HWNAS_GRID_RIGHT);
@@ -186,6 +220,7 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
     hwnas_grid_done(&grid);
     hwnas_str_add(out, "\n");
     add_measured(out, e);
+    add_unlike(out, e);
     const char *doubt = find_doubt(e);
     if (doubt)
         hwnas_str_addf(out, "! %s\n\n", doubt);
@@ -231,11 +266,11 @@ static const hwnas_neighbour *best_for(const hwnas_explanation *e, int goal)
     return best;
 }
 
-/* Every neighbour has a value. */
-static bool is_known(const hwnas_explanation *e, const hwnas_goal *goal)
+/* How every neighbour differs is known. */
+static bool is_known(const hwnas_explanation *e, int goal)
 {
     for (size_t i = 0; i < e->n_neighbours; i++)
-        if (!hwnas_trial_value(&e->neighbours[i].values, goal->name))
+        if (isnan(e->neighbours[i].differences[goal].reading.value))
             return false;
     return true;
 }
@@ -247,7 +282,7 @@ static void add_dearest(hwnas_str *out, const hwnas_explanation *e)
         const hwnas_neighbour *best = best_for(e, g);
         if (!best) {
             hwnas_str_addf(out, "  %s: %s\n", e->goals[g].name,
-                           is_known(e, &e->goals[g]) ? "nothing" : "not known");
+                           is_known(e, g) ? "nothing" : "not known");
             continue;
         }
         hwnas_str_addf(out, "  %s: %s;", e->goals[g].name, best->change);
@@ -369,6 +404,16 @@ static json_t *relaxation_json(const hwnas_explanation *e, const hwnas_relaxatio
         r->trial >= 0 ? e->summary->trials[r->trial].code : e->neighbours[r->neighbour].code);
 }
 
+/* By metric, what was measured now of the network itself. */
+static json_t *now_json(const hwnas_explanation *e)
+{
+    json_t *now = json_object();
+    for (int g = 0; g < e->n_goals; g++)
+        if (e->now[g].metric)
+            json_object_set_new(now, e->goals[g].name, hwnas_value_json(&e->now[g]));
+    return now;
+}
+
 json_t *hwnas_explain_json(const hwnas_explanation *e)
 {
     const hwnas_summary *s = e->summary;
@@ -385,7 +430,7 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
         if (!isnan(e->part_errors[g]))
             json_object_set_new(part_errors, e->goals[g].name, json_real(e->part_errors[g]));
     return json_pack(
-        "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:s?, s:s?}",
+        "{s:s, s:i, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:b, s:s?, s:s?, s:o}",
         "format", "hwnas.explanation", "version", 1, "study", s->study, "trial",
         hwnas_trial_json(&s->trials[e->trial], &s->job), "is_winner",
         s->fronts[e->front].winner == e->trial, "is_on_front", e->is_on_front, "dominated_by",
@@ -394,5 +439,5 @@ json_t *hwnas_explain_json(const hwnas_explanation *e)
         "neighbours", neighbours, "relaxations", relaxations, "estimate_errors", errors,
         "part_errors", part_errors, "estimated_from", (json_int_t)e->n_measured, "unbuilt",
         unbuilt_json(e), "measured", e->is_measured, "unmeasured", e->unmeasured, "stopped",
-        e->why_stopped);
+        e->why_stopped, "own_now", now_json(e));
 }

@@ -134,20 +134,16 @@ static long find_trial(const hwnas_explainer *e, const char *digest, const char 
     return found;
 }
 
-/* What a trial's run gave; all that it has when it is of the same encoding. */
+/* What a trial's run gave; all that it has when it is of the same encoding. What it was kept with
+ * as an estimate is estimated anew, by all that the study knows at its end. */
 static void take_values(hwnas_neighbour *n, const hwnas_trial *from)
 {
     bool is_same = !strcmp(from->code, n->code);
-    for (size_t i = 0; i < from->n_values; i++)
-        if (is_same || hwnas_sources[from->values[i].source].is_of_run)
+    for (size_t i = 0; i < from->n_values; i++) {
+        const hwnas_source source = from->values[i].source;
+        if (source != HWNAS_ESTIMATED && (is_same || hwnas_sources[source].is_of_run))
             hwnas_trial_add(&n->values, &from->values[i]);
-}
-
-static void scale(hwnas_value_row *row, double factor)
-{
-    row->value *= factor;
-    row->low *= factor;
-    row->high *= factor;
+    }
 }
 
 /* The parts that the study timed know better than the choices what a network takes. */
@@ -161,10 +157,8 @@ static hwnas_status estimate_by_parts(hwnas_trial *out, hwnas_explainer *e,
         TRY(hwnas_evaluate_recall(&is_known, &error, out, e->evaluator, c, d));
         for (int g = 0; is_known && g < e->out->n_goals; g++)
             for (size_t i = n_before; i < out->n_values; i++)
-                if (!strcmp(out->values[i].metric, e->out->goals[g].name)) {
+                if (!strcmp(out->values[i].metric, e->out->goals[g].name))
                     e->out->part_errors[g] = error;
-                    scale(&out->values[i], e->part_levels[g]);
-                }
     }
     return HWNAS_OK;
 }
@@ -180,37 +174,48 @@ static hwnas_value_row respond(const hwnas_explainer *e, int goal, const hwnas_a
     return row;
 }
 
+/* Where the parts said nothing. */
 static void estimate(hwnas_neighbour *n, const hwnas_explainer *e, const hwnas_arch *walked)
 {
     for (int g = 0; g < e->out->n_goals; g++) {
-        if (!e->responses[g] || hwnas_trial_value(&n->values, e->out->goals[g].name))
+        const hwnas_value_row *v = hwnas_trial_value(&n->values, e->out->goals[g].name);
+        if (v)
+            n->differences[g].basis =
+                v->source == HWNAS_ESTIMATED ? HWNAS_BY_PARTS : HWNAS_BY_VALUES;
+        if (v || !e->responses[g])
             continue;
-        hwnas_value_row row = respond(e, g, walked, &n->values);
-        scale(&row, e->levels[g]);
+        const hwnas_value_row row = respond(e, g, walked, &n->values);
         hwnas_trial_add(&n->values, &row);
         n->differences[g].basis = HWNAS_BY_CHOICES;
         e->out->errors[g] = hwnas_response_error(e->responses[g]);
     }
 }
 
+const hwnas_value_row *hwnas_explained_own(const hwnas_explanation *e, int goal)
+{
+    return e->now[goal].metric
+               ? &e->now[goal]
+               : hwnas_trial_value(&e->summary->trials[e->trial], e->goals[goal].name);
+}
+
 /* A neighbour's estimate and the network's own measurement differ by the estimate's error as well
  * as by the change, and the best of many measurements is below its estimate mostly. So estimates
- * are compared with estimates: what the network's own is off by is divided out of all. */
+ * are compared with estimates: what the network's own is off by is divided out of all. Its own is
+ * off too where it is an estimate that the study has kept, of the parts that were timed by then. */
 static hwnas_status find_levels(hwnas_explainer *e)
 {
     const hwnas_trial *own = &e->summary->trials[e->out->trial];
     hwnas_trial parts = {0};
     hwnas_member member;
     for (int g = 0; g < e->out->n_goals; g++)
-        e->part_levels[g] = e->levels[g] = 1;
+        e->part_levels[g] = e->levels[g] = NAN;
     hwnas_status status = hwnas_member_open(&member, own, &e->job, e->space, e->walked);
     if (status == HWNAS_OK)
         status = estimate_by_parts(&parts, e, &member.candidate);
     for (int g = 0; g < e->out->n_goals && status == HWNAS_OK; g++) {
-        const char *name = e->out->goals[g].name;
-        const hwnas_value_row *is = hwnas_trial_value(own, name);
-        const hwnas_value_row *by_parts = hwnas_trial_value(&parts, name);
-        if (!is || !hwnas_sources[is->source].is_of_run || !(is->value > 0))
+        const hwnas_value_row *is = hwnas_explained_own(e->out, g);
+        const hwnas_value_row *by_parts = hwnas_trial_value(&parts, e->out->goals[g].name);
+        if (!is || !(is->value > 0))
             continue;
         if (by_parts && by_parts->value > 0)
             e->part_levels[g] = is->value / by_parts->value;
@@ -222,16 +227,48 @@ static hwnas_status find_levels(hwnas_explainer *e)
     return status;
 }
 
-/* What of the values is of which goal, and how it differs from the network's own. */
-static void find_differences(hwnas_neighbour *n, const hwnas_explainer *e, size_t n_certain)
+static void scale(hwnas_value_row *row, double factor)
+{
+    row->value *= factor;
+    row->low *= factor;
+    row->high *= factor;
+}
+
+/* What it takes to put a neighbour's value at the level of the network's own; NaN: nothing does. */
+static double level_of(const hwnas_explainer *e, int goal, hwnas_basis basis,
+                       const hwnas_value_row *own)
+{
+    switch (basis) {
+    case HWNAS_BY_TURNS:
+        return own->value;
+    case HWNAS_BY_PARTS:
+        return e->part_levels[goal];
+    case HWNAS_BY_CHOICES:
+        return e->levels[goal];
+    default:
+        return own && own->source != HWNAS_ESTIMATED ? 1 : NAN;
+    }
+}
+
+/* Puts values at the level of the network's own, and finds how they differ from it. */
+static void find_differences(hwnas_neighbour *n, const hwnas_explainer *e)
 {
     for (int g = 0; g < e->out->n_goals; g++) {
         hwnas_neighbour_difference *d = &n->differences[g];
-        const hwnas_value_row *v = hwnas_trial_value(&n->values, e->out->goals[g].name);
         const hwnas_value_row *own = hwnas_explained_own(e->out, g);
-        if (v && d->basis == HWNAS_BY_NOTHING)
-            d->basis = v < n->values.values + n_certain ? HWNAS_BY_VALUES : HWNAS_BY_PARTS;
-        d->reading = (hwnas_reading){v && own ? v->value - own->value : NAN, NAN, NAN};
+        const double level = level_of(e, g, d->basis, own);
+        hwnas_value_row *v = NULL;
+        for (size_t i = n->values.n_values; i-- > 0;)
+            if (!strcmp(n->values.values[i].metric, e->out->goals[g].name))
+                v = &n->values.values[i];
+        if (v && !isnan(level))
+            scale(v, level);
+        d->reading = (hwnas_reading){NAN, NAN, NAN};
+        if (v && !isnan(level))
+            d->reading.value = v->value - own->value;
+        if (v && d->basis == HWNAS_BY_TURNS)
+            d->reading =
+                (hwnas_reading){v->value - own->value, v->low - own->value, v->high - own->value};
     }
 }
 
@@ -258,7 +295,6 @@ static void add_neighbour(hwnas_explainer *e, const hwnas_arch *walked, size_t g
     hwnas_neighbour n = {.gene = gene, .trial = -1};
     hwnas_arch *arch = hwnas_settings_strip(walked, e->space);
     hwnas_graph *graph = NULL;
-    size_t n_certain = 0;
     n.settings = hwnas_settings_of(walked, &e->job);
     hwnas_candidate c = {.arch = arch, .settings = n.settings};
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
@@ -273,7 +309,6 @@ static void add_neighbour(hwnas_explainer *e, const hwnas_arch *walked, size_t g
             take_values(&n, &e->summary->trials[n.trial]);
         /* Values that are there already stay. */
         status = hwnas_evaluate_free(&n.values, e->evaluator, &c);
-        n_certain = n.values.n_values;
         if (status == HWNAS_OK)
             status = estimate_by_parts(&n.values, e, &c);
     }
@@ -287,7 +322,6 @@ static void add_neighbour(hwnas_explainer *e, const hwnas_arch *walked, size_t g
         return;
     }
     estimate(&n, e, walked);
-    find_differences(&n, e, n_certain);
     hwnas_explanation *out = e->out;
     HWNAS_GROW(out->neighbours, out->n_neighbours, out->neighbour_room);
     out->neighbours[out->n_neighbours++] = n;
@@ -316,6 +350,7 @@ static void judge_neighbours(hwnas_explainer *e)
 {
     for (size_t i = 0; i < e->out->n_neighbours; i++) {
         hwnas_neighbour *n = &e->out->neighbours[i];
+        find_differences(n, e);
         n->violation = hwnas_front_violation(&n->values, &e->job.goals, e->out->front, false);
     }
 }
@@ -399,11 +434,11 @@ hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_summary *summary,
     for (int g = 0; g < out->n_goals; g++)
         if (out->goals[g].metric->source == HWNAS_FROM_DEVICE)
             TRY_OUT(fit(&e, g));
-    TRY_OUT(find_levels(&e));
     find_standing(&e);
     list_neighbours(&e);
     if (measuring)
         TRY_OUT(hwnas_explain_measure(&e, measuring));
+    TRY_OUT(find_levels(&e));
     forget_errors(out);
     judge_neighbours(&e);
     hwnas_explain_limits(&e);

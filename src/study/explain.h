@@ -13,7 +13,7 @@ enum { HWNAS_EXPLAINED = HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS }; /* goals at 
 /* What a difference between a network and its neighbour stands on. */
 typedef enum hwnas_basis {
     HWNAS_BY_NOTHING, /* it is not known */
-    HWNAS_BY_VALUES,  /* both have a value: looked up, computed, predicted, of a trial */
+    HWNAS_BY_VALUES,  /* both have a value: looked up, computed, predicted, measured */
     HWNAS_BY_TURNS,   /* they were measured in turns, just now */
     HWNAS_BY_PARTS,   /* both are estimated from the parts that the study timed */
     HWNAS_BY_CHOICES, /* both are estimated from their choices */
@@ -22,7 +22,9 @@ typedef enum hwnas_basis {
 /* Of one goal, the neighbour less the network. */
 typedef struct hwnas_neighbour_difference {
     hwnas_basis basis;
-    hwnas_reading reading; /* SI; NaN for low and high: no interval. By turns at 95 % */
+    /* SI; NaN for low and high: no interval. By turns at 95 %. All NaN: one of the two was measured
+     * and the other is an estimate, whose error would be taken for the change. */
+    hwnas_reading reading;
     double own;            /* by turns: what the network itself took in them, median, SI */
     int n_rounds;          /* by turns: how many stand behind it */
 } hwnas_neighbour_difference;
@@ -32,17 +34,18 @@ typedef struct hwnas_neighbour {
     char *change; /* "k[3]: 5 -> 3"; owned */
     char *code;   /* owned */
     size_t gene;
-    /* Its values: of the study's trial of the same network, where it has one; else looked up,
-     * computed, predicted by the job's predictor, or "estimated" from the study's measurements:
-     * from the parts that it timed, where its table of latencies is relied on, else from the
-     * choices. What was measured in turns stands in the place of these, at the level of the
-     * network's own value. Owned. */
+    /* Its values: of the study's trial of the same network, where it has one that is more than an
+     * estimate; else looked up, computed, predicted by the job's predictor, or "estimated" from the
+     * study's measurements: from the parts that it timed, where its table of latencies is relied
+     * on, else from the choices. What was measured in turns stands in the place of these. Estimates
+     * and turns stand at the level of the network's own value (hwnas_explained_own()). Owned. */
     hwnas_trial values;
     hwnas_neighbour_difference differences[HWNAS_EXPLAINED]; /* by goal */
     char digest[33];
     hwnas_settings settings;
-    char *why_not; /* it could not be measured, as was asked; owned; NULL: it could, or nobody asked
-                    */
+    /* It could not be measured, as was asked; of several devices each says "on NAME: why", parted
+     * by semicolons. Owned. NULL: it could, or nobody asked. */
+    char *why_not;
     long trial;       /* that trial's index; -1: the study has none */
     double violation; /* of the limits that can be judged */
 } hwnas_neighbour;
@@ -71,6 +74,9 @@ typedef struct hwnas_explanation {
                    */
     int n_goals;  /* objectives, then what only limits ask for */
     hwnas_goal goals[HWNAS_EXPLAINED];
+    /* By goal, where the network's own value was never measured: the median of all the turns that
+     * it took now. NULL for the metric: it was, or there were none. */
+    hwnas_value_row now[HWNAS_EXPLAINED];
     double errors[HWNAS_EXPLAINED];      /* median relative error of estimates of
                                                                     a goal; NaN: none was made */
     double part_errors[HWNAS_EXPLAINED]; /* the same of those made of timed
@@ -83,7 +89,8 @@ typedef struct hwnas_explanation {
     size_t n_unbuilt, unbuilt_room;
     hwnas_unbuilt *unbuilt; /* by gene */
     bool is_measured;       /* measuring was asked for */
-    size_t n_turns;         /* neighbours that took turns with the network, on all devices */
+    size_t n_turns;         /* neighbours whose turns with the network gave a value, on all devices
+                             */
     char *unmeasured;       /* what is measured on no device here, and why, a sentence; owned */
     /* What ended measuring before all were measured; HWNAS_OK: nothing. What is there stays. */
     hwnas_status stopped;
@@ -108,5 +115,9 @@ HWNAS_CHECKED hwnas_status hwnas_explain(hwnas_explanation *out, const hwnas_sum
                                          hwnas_store *store, long number,
                                          const hwnas_explain_measuring *measuring);
 void hwnas_explanation_done(hwnas_explanation *explanation);
+
+/* The value of a goal that neighbours are compared with: what the explained network took in turns
+ * just now, where its trial has no measured one, else the trial's; NULL: none. */
+const hwnas_value_row *hwnas_explained_own(const hwnas_explanation *explanation, int goal);
 
 #endif

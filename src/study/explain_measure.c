@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/intern.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "study/explainer.h"
@@ -26,6 +27,10 @@ typedef struct measuring {
     hwnas_evaluator *evaluator;
     hwnas_member own;
     double started, verify_seconds;
+    struct { /* by goal: what the network itself took in its turns with all neighbours */
+        size_t n, room;
+        double *values;
+    } owns[HWNAS_EXPLAINED];
 } measuring;
 
 static bool should_stop(const measuring *m)
@@ -130,48 +135,84 @@ static int gather(double *ratios, double *owns, const hwnas_turns *turns, const 
     return n;
 }
 
-/* Ratios within rounds, so what a round had of its own cancels out. They stand at the level of the
- * network's own value, if that was measured, so that all values of a table can be compared. */
-static bool conclude(hwnas_neighbour *n, const measuring *m, int goal, const hwnas_turns *turns)
+/* Ratios within rounds, so what a round had of its own cancels out. */
+static bool conclude(hwnas_neighbour *n, measuring *m, int goal, const hwnas_turns *turns)
 {
-    const hwnas_value_row *own = hwnas_explained_own(m->e->out, goal);
     double *ratios = hwnas_alloc((size_t)(turns->n_rounds + 1) * sizeof *ratios);
     double *owns = hwnas_alloc((size_t)(turns->n_rounds + 1) * sizeof *owns);
     hwnas_value_row row;
     const int count = gather(ratios, owns, turns, m->e->out->goals[goal].name, &row);
     const bool is_enough = count >= HWNAS_TURN_LEAST;
     if (is_enough) {
-        hwnas_neighbour_difference *d = &n->differences[goal];
-        double low, high;
+        for (int i = 0; i < count; i++) {
+            HWNAS_GROW(m->owns[goal].values, m->owns[goal].n, m->owns[goal].room);
+            m->owns[goal].values[m->owns[goal].n++] = owns[i];
+        }
         hwnas_sort(ratios, (size_t)count);
         hwnas_sort(owns, (size_t)count);
-        (void)hwnas_quantile_interval(ratios, (size_t)count, 0.5, &low, &high);
-        const double ratio = hwnas_quantile(ratios, (size_t)count, 0.5);
-        const double now = hwnas_quantile(owns, (size_t)count, 0.5);
-        const double level = own && hwnas_sources[own->source].is_of_run ? own->value : now;
-        row.value = level * ratio;
-        row.low = level * low;
-        row.high = level * high;
+        (void)hwnas_quantile_interval(ratios, (size_t)count, 0.5, &row.low, &row.high);
+        row.value = hwnas_quantile(ratios, (size_t)count, 0.5);
         row.rounds = count;
         put(&n->values, &row);
-        *d = (hwnas_neighbour_difference){.basis = HWNAS_BY_TURNS, .own = now, .n_rounds = count};
-        d->reading = (hwnas_reading){level * (ratio - 1), level * (low - 1), level * (high - 1)};
+        n->differences[goal] =
+            (hwnas_neighbour_difference){.basis = HWNAS_BY_TURNS,
+                                         .own = hwnas_quantile(owns, (size_t)count, 0.5),
+                                         .n_rounds = count};
     }
     free(ratios);
     free(owns);
     return is_enough;
 }
 
-static void conclude_all(hwnas_neighbour *n, const measuring *m, int device,
-                         const hwnas_turns *turns)
+/* A network whose own value was never measured has one now, the same for all neighbours. */
+static void conclude_own(measuring *m)
 {
-    bool is_whole = true;
+    hwnas_explanation *out = m->e->out;
+    for (int g = 0; g < out->n_goals; g++) {
+        const hwnas_value_row *own = hwnas_explained_own(out, g);
+        const size_t n = m->owns[g].n;
+        if (!n || (own && hwnas_sources[own->source].is_of_run))
+            continue;
+        hwnas_sort(m->owns[g].values, n);
+        out->now[g] = (hwnas_value_row){.metric = hwnas_intern(out->goals[g].name),
+                                        .value = hwnas_quantile(m->owns[g].values, n, 0.5),
+                                        .low = NAN,
+                                        .high = NAN,
+                                        .unit = out->goals[g].metric->si,
+                                        .source = HWNAS_MEASURED,
+                                        .rounds = (int)n};
+    }
+}
+
+/* Says why a neighbour was not measured on a device, which is named where there are several. */
+static void note_why_not(hwnas_neighbour *n, const measuring *m, int device, const char *why)
+{
+    char *before = n->why_not;
+    n->why_not = m->job.goals.devices.n > 1
+                     ? hwnas_printf("%s%son %s: %s", before ? before : "", before ? "; " : "",
+                                    hwnas_job_row_name(&m->job.goals.devices, device).text, why)
+                     : hwnas_strdup(why);
+    free(before);
+}
+
+static void conclude_all(hwnas_neighbour *n, measuring *m, int device, const hwnas_turns *turns)
+{
+    bool is_whole = true, is_any = false;
     for (int g = 0; g < m->e->out->n_goals; g++)
-        if (is_on(m, g, device))
-            is_whole &= conclude(n, m, g, turns);
-    m->e->out->n_turns++;
-    if (!is_whole && !n->why_not)
-        n->why_not = hwnas_printf("too few of %d rounds were undisturbed", turns->n_rounds);
+        if (is_on(m, g, device)) {
+            const bool is_enough = conclude(n, m, g, turns);
+            is_whole &= is_enough;
+            is_any |= is_enough;
+        }
+    m->e->out->n_turns += is_any;
+    if (is_whole)
+        return;
+    char *why = turns->n_rounds
+                    ? hwnas_printf("too few of %d rounds were undisturbed", turns->n_rounds)
+                    : hwnas_strdup("no round was whole in the time that it has; try again when "
+                                   "less runs on the machine");
+    note_why_not(n, m, device, why);
+    free(why);
 }
 
 /* ---- Measuring ---- */
@@ -236,7 +277,7 @@ static hwnas_status measure_on(measuring *m, int device)
     hwnas_explanation *out = m->e->out;
     for (size_t i = 0; i < out->n_neighbours; i++) {
         hwnas_neighbour *n = &out->neighbours[i];
-        if (n->why_not || is_same(m, n))
+        if (is_same(m, n))
             continue;
         if (should_stop(m))
             return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted");
@@ -246,7 +287,7 @@ static hwnas_status measure_on(measuring *m, int device)
             continue;
         if (status == HWNAS_E_INTERRUPTED)
             return status;
-        n->why_not = hwnas_strdup(hwnas_last_error()->message);
+        note_why_not(n, m, device, hwnas_last_error()->message);
         if (hwnas_trial_is_fatal(status))
             return status;
         hwnas_error_clear();
@@ -268,7 +309,10 @@ hwnas_status hwnas_explain_measure(hwnas_explainer *e, const hwnas_explain_measu
         e->out->why_stopped = hwnas_strdup(hwnas_last_error()->message);
         hwnas_error_clear();
     }
+    conclude_own(&m);
 out:
+    for (int g = 0; g < e->out->n_goals; g++)
+        free(m.owns[g].values);
     hwnas_member_close(&m.own);
     hwnas_evaluator_close(m.evaluator);
     return status;

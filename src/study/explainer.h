@@ -18,16 +18,10 @@ typedef struct hwnas_explainer {
     hwnas_store *store; /* of the study, for its tables of latencies; borrowed */
     hwnas_arch *arch;   /* of the trial, with settings */
     hwnas_response *responses[HWNAS_EXPLAINED];
-    /* What of the trial's own values was measured, over what is estimated of it, by goal: from its
-     * parts, and from its choices. */
+    /* The network's own value over what is estimated of it, by goal: from its parts, and from its
+     * choices. NaN: one of them is not known. */
     double part_levels[HWNAS_EXPLAINED], levels[HWNAS_EXPLAINED];
 } hwnas_explainer;
-
-/* The value that the explained trial has of a goal; NULL: none. */
-static inline const hwnas_value_row *hwnas_explained_own(const hwnas_explanation *e, int goal)
-{
-    return hwnas_trial_value(&e->summary->trials[e->trial], e->goals[goal].name);
-}
 
 /* NaN: none. */
 static inline double hwnas_explained_value(const hwnas_trial *trial, const char *name)
@@ -43,8 +37,9 @@ void hwnas_explain_limits(hwnas_explainer *e);
 
 /* ---- explain_measure.c ---- */
 
-/* Measures the neighbours that are there. Only what kept all of them from being measured is a
- * failure. */
+/* Measures the neighbours that are there. What was measured in turns is left over what the network
+ * took in them, as values and readings (1: the same), for the caller to put at a level. Only what
+ * kept all of them from being measured is a failure. */
 HWNAS_CHECKED hwnas_status hwnas_explain_measure(hwnas_explainer *e,
                                                  const hwnas_explain_measuring *measuring);
 

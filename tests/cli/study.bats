@@ -519,6 +519,67 @@ assert all(abs(share - shares[1][arch]) < 1e-9 for arch, share in shares[0].item
 END
 }
 
+@test "explain: an estimate that the study has kept is one, for a neighbour and for the network itself" {
+    export STILL_BY_SIZE=1
+    undisturbed ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device null --seed 1 \
+        --objectives accuracy,latency.p50 --strategy random --trials 60 --ties 0 --confirm 0 --seconds 1 --study s.db
+    # Of two neighbours the second is kept as an estimate of three times what it took.
+    local a b ratio
+    /usr/bin/python3 - >pair <<'END'
+import sqlite3
+db = sqlite3.connect("s.db")
+number = dict(db.execute("SELECT code, number FROM trial"))
+a, b = next((number[a], number[b]) for a in number for b in number if sum(x != y for x, y in zip(a, b)) == 1)
+took = dict(db.execute("SELECT trial, value FROM value WHERE metric = 'latency.p50'"))
+db.execute("UPDATE value SET source = 'estimated', value = 3 * value, low = 2 * value, high = 4 * value"
+           " WHERE trial = ? AND metric IN ('latency.p50', 'throughput')", [b])
+db.commit()
+print(a, b, took[a] / took[b])
+END
+    read -r a b ratio <pair
+    ends 0 explain s.db --trial "$a" --json
+    is out "[(n['differences']['latency.p50']['by'], abs(n['objectives']['latency.p50']['value'] * $ratio /
+        d['trial']['objectives']['latency.p50']['value'] - 1) < 0.1) for n in d['neighbours'] if n['trial'] == $b] == [('parts', True)]"
+    ends 0 explain s.db --trial "$b" --json
+    is out "[(n['differences']['latency.p50']['by'], n['differences']['latency.p50']['value']) for n in d['neighbours']
+        if n['trial'] == $a] == [('values', None)]"
+    ends 0 explain s.db --trial "$b"
+    says out "- latency.p50: no difference is told of a measured value and an estimate; --measure measures both"
+    # Measured on a machine that becomes slower, all stands at one level, which is told.
+    STILL_GROWS=1 undisturbed ends 0 explain s.db --trial "$b" --measure --json
+    /usr/bin/python3 - "$a" "$ratio" <<'END'
+import json, sys
+e = json.load(open("out"))
+level = e["own_now"]["latency.p50"]["value"]
+rows = [(n["trial"], n["objectives"]["latency.p50"]["value"], n["differences"]["latency.p50"]) for n in e["neighbours"]]
+turns = [d["own"] for _, _, d in rows if d["by"] == "turns"]
+assert len(turns) >= 3 and min(turns) < 0.95 * max(turns) and min(turns) <= level <= max(turns), (turns, level)
+assert all(abs(value - d["value"] - level) < 1e-9 for _, value, d in rows), rows
+assert [abs(value / level / float(sys.argv[2]) - 1) < 0.03 for t, value, _ in rows if t == int(sys.argv[1])] == [True]
+END
+    STILL_GROWS=1 undisturbed ends 0 explain s.db --trial "$b" --measure
+    says out "latency.p50 measured now: "
+    says out "turns with the network itself ($(grep -c ' =[0-9]' out) times)"
+}
+
+@test "explain --measure: what one device could not measure is told of it, and another one measures" {
+    # The machine of the first device is never at rest.
+    cat >runner <<END
+#!/bin/sh
+if [ -e "$PWD/shared" ] && mkdir "$PWD/first" 2>mkdir.err; then export STILL_SHARED=1; fi
+exec "${HWNAS%/*}/tests/cli/still_runner" "\$@"
+END
+    chmod +x runner
+    job "devices: [{name: a, device: 'null'}, {name: b, device: 'null'}]" device "objectives: [accuracy, latency.p50]" \
+        "strategy: random" "budget: {trials: 2}" "measure: {seconds: 0.2, ties: 0, confirm: 0}"
+    HWNAS_RUNNER=$PWD/runner ends 0 search job.yaml
+    touch shared
+    HWNAS_RUNNER=$PWD/runner ends 0 explain job.db --measure --json
+    is out "len(d['neighbours']) > 10 and all(n['differences']['latency.p50 on b']['by'] == 'turns' and
+        n['not_measured'].startswith('on a: no round was whole in the time') and ' on b' not in n['not_measured']
+        for n in d['neighbours'])"
+}
+
 @test "explain --measure: neighbours take turns with the network, and differ as the device does" {
     # Each network has a pace of its own, which is known: what `profile` says of it. One in 16 cannot be compiled.
     export STILL_BY_NETWORK=1
