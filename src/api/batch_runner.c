@@ -45,8 +45,7 @@ static hwnas_status check_network(const hwnas_network *network, const hwnas_data
 hwnas_status hwnas_calibration_take(float **out, size_t *n_batches, const hwnas_network *network,
                                     hwnas_dataset *data, int64_t calibrate)
 {
-    enum { DEFAULT_CALIBRATE = 64 };
-    const int64_t asked = calibrate > 0 ? calibrate : DEFAULT_CALIBRATE;
+    const int64_t asked = calibrate > 0 ? calibrate : HWNAS_DEFAULT_CALIBRATE;
     const int64_t there = hwnas_dataset_samples(data);
     hwnas_batches batches = {.graph = network->graph,
                              .batch = network->batch,

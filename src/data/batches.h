@@ -21,6 +21,9 @@ HWNAS_CHECKED hwnas_status hwnas_batches_check(const hwnas_graph *graph, const c
 /* Fills what is left of a batch behind its first `n` samples with the last of them. */
 void hwnas_batch_fill_up(float *const *inputs, const hwnas_graph *graph, int batch, int64_t n);
 
+/* Samples that give ranges of activations, where nobody says how many. */
+enum { HWNAS_DEFAULT_CALIBRATE = 64 };
+
 /* A part of the data on its way through a graph; begins at the first sample. */
 typedef struct hwnas_batches {
     const hwnas_graph *graph;

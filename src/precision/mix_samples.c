@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { DEFAULT_CALIBRATE = 64, MOST_JUDGE = 1000 };
+enum { MOST_JUDGE = 1000 };
 
 static hwnas_status check_labels(const hwnas_score_shape *shape, hwnas_dataset *data)
 {
@@ -74,7 +74,7 @@ hwnas_status hwnas_mix_samples_read(hwnas_mix_samples *out, const hwnas_graph *g
     const int64_t n_all = hwnas_dataset_samples(data);
     *out = (hwnas_mix_samples){.graph = graph, .data = data, .batch = batch, .step = 1};
     TRY(check(&out->shape, graph, name, batch, data));
-    calibrate = calibrate > 0 ? calibrate : DEFAULT_CALIBRATE;
+    calibrate = calibrate > 0 ? calibrate : HWNAS_DEFAULT_CALIBRATE;
     if (labels) {
         out->step = step_of(n_all);
         out->n_labels = labels->row_count;

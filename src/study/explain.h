@@ -25,8 +25,8 @@ typedef struct hwnas_neighbour_difference {
     /* SI; NaN for low and high: no interval. By turns at 95 %. All NaN: one of the two was measured
      * and the other is an estimate, whose error would be taken for the change. */
     hwnas_reading reading;
-    double own;            /* by turns: what the network itself took in them, median, SI */
-    int n_rounds;          /* by turns: how many stand behind it */
+    double own;   /* by turns: what the network itself took in them, median, SI */
+    int n_rounds; /* by turns: how many stand behind it */
 } hwnas_neighbour_difference;
 
 /* A network that differs in one choice. */
@@ -70,17 +70,15 @@ typedef struct hwnas_explanation {
     long trial;                   /* index */
     int front;                    /* of the summary: the first that it is on, or the first of all */
     bool is_on_front;
-    long dominated_by; /* not on the front, but feasible: a trial of the front that dominates it; -1
-                   */
+    /* Not on the front, but feasible: a trial of the front that dominates it; -1. */
+    long dominated_by;
     int n_goals;  /* objectives, then what only limits ask for */
     hwnas_goal goals[HWNAS_EXPLAINED];
     /* By goal, where the network's own value was never measured: the median of all the turns that
      * it took now. NULL for the metric: it was, or there were none. */
     hwnas_value_row now[HWNAS_EXPLAINED];
-    double errors[HWNAS_EXPLAINED];      /* median relative error of estimates of
-                                                                    a goal; NaN: none was made */
-    double part_errors[HWNAS_EXPLAINED]; /* the same of those made of timed
-                                                                    parts */
+    double errors[HWNAS_EXPLAINED]; /* median relative error of a goal's estimates; NaN: none */
+    double part_errors[HWNAS_EXPLAINED]; /* the same of those made of timed parts */
     size_t n_measured; /* networks that the estimates are made of */
     size_t n_neighbours, neighbour_room;
     hwnas_neighbour *neighbours; /* by gene */
@@ -89,8 +87,8 @@ typedef struct hwnas_explanation {
     size_t n_unbuilt, unbuilt_room;
     hwnas_unbuilt *unbuilt; /* by gene */
     bool is_measured;       /* measuring was asked for */
-    size_t n_turns;         /* neighbours whose turns with the network gave a value, on all devices
-                             */
+    /* Neighbours whose turns with the network gave a value, on all devices. */
+    size_t n_turns;
     char *unmeasured;       /* what is measured on no device here, and why, a sentence; owned */
     /* What ended measuring before all were measured; HWNAS_OK: nothing. What is there stays. */
     hwnas_status stopped;
