@@ -5,6 +5,9 @@
 
 For each of some shapes one file of ONNX: the shape meets operands that are 1 in each set of its dimensions, weights
 (times and plus) and what was computed (minus a sum). cuDNN 9.19 was seen to read elsewhere in some of them."""
+import concurrent.futures
+import itertools
+import os
 import pathlib
 import subprocess
 import sys
@@ -83,15 +86,21 @@ def judge(file, hwnas, device, dtype, folder):
     return wrong if at == got.size else [*wrong, f"{what}: {got.size} values, not {at}"]
 
 
+def judge_case(case, hwnas, device):
+    """(results, what is wrong)"""
+    shape, dtype = case
+    file = File(shape)
+    with tempfile.TemporaryDirectory() as folder:
+        return len(file.wanted), judge(file, hwnas, device, dtype, pathlib.Path(folder))
+
+
 def main(hwnas, device, *dtypes):
-    wrong, n = [], 0
-    for shape in SHAPES:
-        file = File(shape)
-        for dtype in dtypes:
-            with tempfile.TemporaryDirectory() as folder:
-                wrong += judge(file, hwnas, device, dtype, pathlib.Path(folder))
-            n += len(file.wanted)
-    print(*wrong, f"{n} results, {len(wrong)} wrong", sep="\n")
+    """As many at once as there are processors: what takes time is compiling for the device."""
+    cases = list(itertools.product(SHAPES, dtypes))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda case: judge_case(case, hwnas, device), cases))
+    wrong = [line for _, lines in found for line in lines]
+    print(*wrong, f"{sum(n for n, _ in found)} results, {len(wrong)} wrong", sep="\n")
     return 1 if wrong else 0
 
 
