@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define HWNAS_DEVICE_ABI 13
+#define HWNAS_DEVICE_ABI 14
 /* Samples that start() takes before the first of them is waited for. */
 #define HWNAS_MOST_STARTED 16
 

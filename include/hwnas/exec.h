@@ -30,6 +30,9 @@ typedef struct hwnas_device_info {
     unsigned emulated; /* those that it computes by way of others, without gain in speed */
     bool has_energy;   /* the machine has an energy counter; known to a runner alone */
     bool computes;     /* a run gives the network's outputs, so that they can be verified */
+    /* Of a device with memory of its own: bytes of that, and of its last cache. 0: it shares the
+     * processor's. */
+    double memory_bytes, cache_bytes;
 } hwnas_device_info;
 
 /* Device number i that this library knows, built in or registered: what stands before ':' in its

@@ -15,7 +15,10 @@
 #include "measure/cores.h"
 #include "measure/roofline_cache.h"
 
-static const int SIDES[] = {256, 384, 512}; /* of the matrices */
+/* Of the matrices, as far as a product takes less than LONG_SECONDS: a core has its best rate by
+ * then, and many cores or a GPU need larger ones. */
+static const int SIDES[] = {256, 384, 512, 1024, 2048, 4096, 8192};
+static const double LONG_SECONDS = 1.5e-3;
 /* Bytes of the three arrays together; the last is made larger where the last cache asks for it. */
 static const double SIZES[HWNAS_N_BANDWIDTHS] = {96e3, 384e3, 1536e3, 6144e3, 24576e3, 384e6};
 
@@ -68,17 +71,35 @@ static hwnas_status measure(hwnas_rate *out, hwnas_roofline *roofline, hwnas_run
     return HWNAS_OK;
 }
 
-/* The best of the first `n` sides. */
+/* Bytes of the device's memory, and of its last cache. */
+static double memory_of(const hwnas_device_info *info)
+{
+    return info->memory_bytes > 0 ? info->memory_bytes
+                                  : (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+static double cache_of(const hwnas_device_info *info)
+{
+    return info->memory_bytes > 0 ? info->cache_bytes : hwnas_cores_last_cache();
+}
+
+/* The best of the first `n` sides, as far as they make sense for the device. */
 static hwnas_status measure_flops(hwnas_roofline *out, size_t n, hwnas_runner *runner,
+                                  const hwnas_device_info *info,
                                   const hwnas_measure_options *options)
 {
-    for (size_t i = 0; i < n; i++) {
+    double seconds = 0;
+    for (size_t i = 0; i < n && seconds < LONG_SECONDS; i++) {
+        const double work = 2 * pow(SIDES[i], 3);
         hwnas_graph *graph = NULL;
         hwnas_rate rate;
+        if (3 * sizeof(float) * pow(SIDES[i], 2) > memory_of(info) / 8)
+            break;
         TRY(make_graph(&graph, "matmul", true, SIDES[i], SIDES[i]));
-        TRY(measure(&rate, out, runner, graph, 2 * pow(SIDES[i], 3), options));
+        TRY(measure(&rate, out, runner, graph, work, options));
         if (rate.p50 > out->flops.p50)
             out->flops = rate;
+        seconds = work / rate.p50;
     }
     return HWNAS_OK;
 }
@@ -103,10 +124,11 @@ static hwnas_status measure_call(hwnas_roofline *out, hwnas_runner *runner,
  * for four times the last cache each; together they are as slow, and soon filled where a virtual
  * machine is told of all its host's cache: beside 300 MiB of it 1.3 GB were read and written with
  * 18.2 and 34.0 GB/s (one and two threads, medians of three), 3.8 GB with 18.9 and 33.2. */
-static double memory_bytes(double cache)
+static double memory_test_bytes(const hwnas_device_info *info, double cache)
 {
-    const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    return fmin(fmax(SIZES[HWNAS_N_BANDWIDTHS - 1], 4 * cache), all / 4);
+    const double least =
+        info->memory_bytes > 0 ? 2 * SIZES[HWNAS_N_BANDWIDTHS - 2] : SIZES[HWNAS_N_BANDWIDTHS - 1];
+    return fmin(fmax(least, 4 * cache), memory_of(info) / 4);
 }
 
 /* Of the i-th size, with three arrays of so many bytes together. */
@@ -122,17 +144,18 @@ static hwnas_status measure_bandwidth(hwnas_roofline *out, int i, double wanted,
 }
 
 static hwnas_status measure_bandwidths(hwnas_roofline *out, hwnas_runner *runner,
+                                       const hwnas_device_info *info,
                                        const hwnas_measure_options *options)
 {
     hwnas_measure_options o = *options;
     o.exec.precision = HWNAS_F32;
     TRY(measure_call(out, runner, &o));
-    out->cache_bytes = hwnas_cores_last_cache();
+    out->cache_bytes = cache_of(info);
     for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++) {
         const bool is_memory = i == HWNAS_N_BANDWIDTHS - 1;
         o.max_seconds = is_memory ? 4 * options->max_seconds : options->max_seconds;
-        TRY(measure_bandwidth(out, i, is_memory ? memory_bytes(out->cache_bytes) : SIZES[i], runner,
-                              &o));
+        TRY(measure_bandwidth(
+            out, i, is_memory ? memory_test_bytes(info, out->cache_bytes) : SIZES[i], runner, &o));
     }
     return HWNAS_OK;
 }
@@ -173,13 +196,13 @@ static hwnas_status measure_all(hwnas_roofline *out, hwnas_runner *runner, const
     o.progress = options->progress;
     o.context = options->context;
     if (precision == HWNAS_F32)
-        TRY(measure_bandwidths(&roofline, runner, &o));
+        TRY(measure_bandwidths(&roofline, runner, info, &o));
     else
         TRY(hwnas_roofline_get(&roofline, runner, device, HWNAS_F32, false, options));
     roofline.precision = precision;
     roofline.threads = info->threads;
     roofline.flops = (hwnas_rate){0};
-    TRY(measure_flops(&roofline, sizeof SIDES / sizeof *SIDES, runner, &o));
+    TRY(measure_flops(&roofline, sizeof SIDES / sizeof *SIDES, runner, info, &o));
     *out = roofline;
     return HWNAS_OK;
 }
@@ -196,7 +219,7 @@ static hwnas_status measure_roughly(hwnas_roofline *out, hwnas_runner *runner,
     o.priority = options->priority;
     o.stop = options->stop;
     TRY(measure_call(&roofline, runner, &o));
-    roofline.cache_bytes = hwnas_cores_last_cache();
+    roofline.cache_bytes = cache_of(info);
     for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++)
         if (i < HWNAS_N_BANDWIDTHS - 1)
             TRY(measure_bandwidth(&roofline, i, SIZES[i], runner, &o));
@@ -204,7 +227,7 @@ static hwnas_status measure_roughly(hwnas_roofline *out, hwnas_runner *runner,
             roofline.bandwidths[i] = roofline.bandwidths[i - 1];
     roofline.bandwidths[HWNAS_N_BANDWIDTHS - 1].bytes = SIZES[HWNAS_N_BANDWIDTHS - 1];
     o.exec.precision = precision;
-    TRY(measure_flops(&roofline, 1, runner, &o));
+    TRY(measure_flops(&roofline, 1, runner, info, &o));
     *out = roofline;
     return HWNAS_OK;
 }

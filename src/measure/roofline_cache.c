@@ -16,7 +16,7 @@
 #include "base/host.h"
 #include "base/str.h"
 
-static const int VERSION = 3; /* of what the numbers mean: graphs, sizes */
+static const int VERSION = 4; /* of what the numbers mean: graphs, sizes */
 static const size_t MAX_FILE = 1 << 16;
 static const double MAX_AGE = 600; /* seconds, of one that was disturbed */
 
@@ -34,15 +34,37 @@ static void read_cpuinfo(char *out, size_t size, const char *name)
         fclose(file);
 }
 
+/* What stands behind the number of a GPU: ":own" of "cuda:1:own". */
+static const char *behind_number(const char *argument)
+{
+    const size_t n = strspn(argument, "0123456789");
+    return argument[n] == ':' || !argument[n] ? argument + n : argument;
+}
+
+/* The device's spelling, but which of several equal GPUs it is. */
+static char *kind_of(const char *device)
+{
+    const hwnas_device_ops *ops;
+    const char *argument;
+    if (hwnas_device_find(&ops, &argument, device) == HWNAS_OK && ops->count)
+        return hwnas_printf("%s%s", ops->name, behind_number(argument));
+    hwnas_error_clear();
+    return hwnas_printf("%s", device);
+}
+
 char *hwnas_roofline_key(const char *device, const hwnas_device_info *info,
                          hwnas_precision precision)
 {
     char microcode[64], host[HWNAS_HOST_ID];
     read_cpuinfo(microcode, sizeof microcode, "microcode");
     hwnas_host_id(host);
-    return hwnas_printf("%d; %s; %s; host %s; microcode%s; %d cores; %s; %s; %d threads; %s",
-                        VERSION, device, info->name, host, microcode, hwnas_device_cores(),
-                        info->library, info->isa, info->threads, hwnas_precision_name(precision));
+    char *kind = kind_of(device);
+    char *key =
+        hwnas_printf("%d; %s; %s; host %s; microcode%s; %d cores; %s; %s; %d threads; %s", VERSION,
+                     kind, info->name, host, microcode, hwnas_device_cores(), info->library,
+                     info->isa, info->threads, hwnas_precision_name(precision));
+    free(kind);
+    return key;
 }
 
 /* Yours to free(); NULL: there is no place for it. */

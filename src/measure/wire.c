@@ -203,6 +203,8 @@ static const field hello_fields[] = {
           HWNAS_N_PRECISIONS),
     INFO(has_energy, FIELD_BOOL),
     INFO(computes, FIELD_BOOL),
+    INFO(memory_bytes, FIELD_DOUBLE),
+    INFO(cache_bytes, FIELD_DOUBLE),
     {0},
 };
 

@@ -101,6 +101,8 @@ static void cuda_describe(const hwnas_device *base, hwnas_device_info *out)
         (hwnas_device_info){.threads = 1,
                             .computes = true,
                             .native = hwnas_cudnn_native(device),
+                            .memory_bytes = (double)device->gpu.memory_bytes,
+                            .cache_bytes = (double)device->gpu.cache_bytes,
                             .has_energy = !isnan(hwnas_nvml_joules(hwnas_live_nvml(device->live)))};
     snprintf(out->name, sizeof out->name, "%s", device->gpu.name);
     snprintf(out->isa, sizeof out->isa, "sm_%d", device->gpu.sm);
@@ -145,6 +147,7 @@ const hwnas_device_ops hwnas_cuda_ops = {
     .close = hwnas_cuda_device_close,
     .listen = hwnas_cuda_listen,
     .precisions = HWNAS_CUDA_PRECISIONS,
+    .is_deployed = true,
     .compile = hwnas_cuda_compile,
     .prepare = cuda_prepare,
     .run = hwnas_cuda_run,
