@@ -15,9 +15,9 @@
 #include "base/str.h"
 
 const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
-    &hwnas_cpu_device,      &hwnas_ort_device,    &hwnas_torch_device,    &hwnas_cuda_device,
-    &hwnas_cuda_dry_device, &hwnas_ref_device,    &hwnas_null_device,     &hwnas_ssh_device,
-    &hwnas_runner_device,   &hwnas_replay_device, &hwnas_external_device,
+    &hwnas_cpu_device,  &hwnas_ort_device,      &hwnas_torch_device,  &hwnas_torch_cuda_device,
+    &hwnas_cuda_device, &hwnas_cuda_dry_device, &hwnas_ref_device,    &hwnas_null_device,
+    &hwnas_ssh_device,  &hwnas_runner_device,   &hwnas_replay_device, &hwnas_external_device,
 };
 
 hwnas_status hwnas_device_open_elsewhere(hwnas_device **out, const char *argument,
@@ -284,7 +284,7 @@ static hwnas_status check_training(const hwnas_device_ops *ops, const hwnas_exec
     if (!ops->trains)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' does not train", ops->name),
-            "the devices cpu and torch do");
+            "the devices cpu, torch and torch-cuda do");
     char *list = hwnas_precision_names(ops->trains);
     hwnas_status status =
         hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "the device '%s' does not train in %s", ops->name,

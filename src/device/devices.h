@@ -10,7 +10,8 @@ extern const hwnas_device_ops hwnas_ort_device;      /* ort/ort.c, or ort/no_ort
 extern const hwnas_device_ops hwnas_null_device;     /* null/null.c */
 extern const hwnas_device_ops hwnas_ssh_device;      /* device.c */
 extern const hwnas_device_ops hwnas_runner_device;   /* device.c */
-extern const hwnas_device_ops hwnas_torch_device;    /* torch/torch.c */
+/* torch/torch.c */
+extern const hwnas_device_ops hwnas_torch_device, hwnas_torch_cuda_device;
 extern const hwnas_device_ops hwnas_replay_device;   /* replay/replay.c */
 extern const hwnas_device_ops hwnas_external_device; /* device.c */
 /* module.c: what is in hwnas-cuda.so */

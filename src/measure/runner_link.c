@@ -86,7 +86,7 @@ static hwnas_status explain_command(bool *may_return, const hwnas_link *link, in
 static hwnas_status read_torch(hwnas_link *out, const char *argument)
 {
     out->where = hwnas_strdup("");
-    out->device = hwnas_printf("torch%s%s", *argument ? ":" : "", argument);
+    out->device = hwnas_printf("%s%s%s", out->kind->name, *argument ? ":" : "", argument);
     return HWNAS_OK;
 }
 
@@ -242,6 +242,7 @@ static const kind kinds[] = {
     {"runner", false, false, NULL, NULL, read_command, list_command, explain_command},
     {"ssh", false, false, ssh_program, SSH_HINT, read_ssh, list_ssh, explain_ssh},
     {"torch", true, true, hwnas_torch_python, TORCH_HINT, read_torch, list_torch, NULL},
+    {"torch-cuda", true, true, hwnas_torch_python, TORCH_HINT, read_torch, list_torch, NULL},
     {NULL, true, true, NULL, NULL, read_own, list_own, NULL}, /* the last, which takes all */
 };
 

@@ -13,7 +13,7 @@ hwnas_status hwnas_runner_write(void **onnx, size_t *length, const hwnas_runner 
     hwnas_graph *form;
     if (options->training && !(runner->hello.abilities & 1 << HWNAS_CAN_TRAIN))
         return hwnas_hint(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "this device does not train"),
-                          "the devices cpu and torch do");
+                          "the devices cpu, torch and torch-cuda do");
     if (runner->hello.abilities & 1 << HWNAS_CAN_SEEDS)
         return hwnas_onnx_write(onnx, length, graph, HWNAS_ONNX_SEEDS);
     TRY(hwnas_exec_form(&form, graph, options));

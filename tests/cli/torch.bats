@@ -1,4 +1,4 @@
-# The device torch: networks run by PyTorch, as the modules that hwnas writes of them.
+# The devices torch and torch-cuda: networks run by PyTorch, as the modules that hwnas writes of them.
 load helpers
 
 needs_torch() {
@@ -111,4 +111,61 @@ END
     is out "d['devices'][0]['works'] and d['devices'][0]['native'] == ['f32']"
     ends 1 profile mnist_mlp --device torch --dtype bf16 --threads 1
     says out "the device 'torch' does not compute in bf16"
+}
+
+# with_gpu [KIND]: a PyTorch that finds a GPU, whose part the processor plays (tests/peers/standin/torch_on_gpu.py).
+with_gpu() {
+    needs_torch
+    printf '#!/bin/sh\nexec /usr/bin/python3 %q "$@"\n' "$HWNAS_SRC/tests/peers/standin/torch_on_gpu.py" >python
+    chmod +x python
+    export HWNAS_TORCH_PYTHON=$PWD/python STANDIN_CUDA=${1:-}
+}
+
+@test "torch-cuda: outputs are the reference's in each precision, eager and as a CUDA graph; compiled too" {
+    with_gpu
+    ends 0 profile mnist_cnn imdb_fasttext --device torch-cuda,torch-cuda:0:graph --dtype f32,tf32,bf16 --batch 2 --threads 1 --seconds 0.02 \
+        --verify --json
+    is out "[(r['status'], r['verified_against'], r['energy_joules']) for r in d['rows']] == [('ok', 'ref', None)] * 12"
+    is out "[(x['name'], x['isa']) for x in d['devices']] == [('a stand-in', 'sm_90')] * 2"
+    is out "sorted(x['library'].split(', ', 1)[1] for x in d['devices']) == ['CUDA 13.0, as a CUDA graph', 'CUDA 13.0, eager']"
+    ends 0 profile mnist_cnn --device torch-cuda:0:compiled --threads 1 --seconds 0.02 --verify --json
+    is out "d['rows'][0]['status'] == 'ok' and d['rows'][0]['verified_against'] == 'ref'"
+}
+
+@test "torch-cuda: a training step is measured, its memory is what PyTorch counts, and compare sets it beside cpu" {
+    with_gpu
+    ends 0 profile mnist_cnn --training --device torch-cuda:0 --dtype f32,tf32,bf16 --batch 4 --threads 1 --seconds 0.02 --json
+    is out "[r['status'] for r in d['rows']] == ['ok'] * 3"
+    is out "all(r['memory_bytes'] == 4 * r['params'] for r in d['rows'])" # the stand-in counts weights
+    ends 0 compare mnist_cnn --training --device cpu,torch-cuda:0 --batch 4 --threads 1 --seconds 0.02 --json
+    says out '"torch-cuda:0"'
+    ends 1 profile mnist_cnn --training --device torch-cuda:0:graph --threads 1
+    says out "a training step is not recorded as a CUDA graph"
+    ends 1 profile mnist_cnn --training --device torch-cuda:0 --dtype f16 --threads 1
+    says out "does not train in f16"
+}
+
+@test "torch-cuda: memory that is short fails the network, a lost GPU its process, and the next one is measured" {
+    with_gpu
+    printf '%s\n' 'hwnas: 1' 'name: wide' 'input: {x: [4096]}' 'network:' '  - linear: {out: 8192}' >wide.yaml
+    ends 1 profile wide.yaml mnist_mlp --device torch-cuda:0 --threads 1 --seconds 0.02 --json
+    is out "[r['status'] for r in d['rows']] == ['out_of_memory', 'ok']"
+    is out "'CUDA out of memory' in d['rows'][0]['message']"
+    with_gpu lost
+    ends 1 profile mnist_mlp --device torch-cuda:0 --threads 1 --seconds 0.02 --json
+    is out "d['rows'][0]['status'] == 'crashed' and 'illegal memory access' in d['rows'][0]['message']"
+}
+
+@test "torch-cuda: what is lacking is said with what to try" {
+    needs_torch
+    refuses 1 "there is no GPU 'torch-cuda:first'*torch-cuda:0:compiled" devices torch-cuda:first
+    refuses 1 "torch does not run networks 'cuda:0'*a GPU is torch-cuda:0" devices torch:cuda:0
+    with_gpu none
+    refuses 1 "was built without CUDA*HWNAS_TORCH_PYTHON" devices torch-cuda:0
+    with_gpu driver
+    refuses 1 "cannot use the GPU: Found no NVIDIA driver*nvidia-smi" devices torch-cuda:0
+    with_gpu
+    refuses 1 "there is no GPU 7: PyTorch sees 1*counted from 0" devices torch-cuda:7
+    ends 0 devices torch-cuda:0:graph --json
+    is out "d['devices'][0]['works'] and d['devices'][0]['native'] == ['f32', 'tf32', 'bf16', 'f16']"
 }

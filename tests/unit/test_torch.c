@@ -1,5 +1,6 @@
-/* test_torch.c: the device `torch` with a stand-in for PyTorch: networks are measured there by the
- * common code, which a scripted machine shows. What PyTorch itself does is in tests/cli/torch.bats. */
+/* test_torch.c: the devices `torch` and `torch-cuda` with a stand-in for PyTorch: networks are
+ * measured there by the common code, which a scripted machine shows. What PyTorch itself does is in
+ * tests/cli/torch.bats. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +23,19 @@ static struct {
     size_t bytes; /* of the ONNX file */
     char training[16], precision[8], losses[64];
     float *output;
+    const char *isa;
+    size_t n_timed;
     bool fails;
 } standin;
 
-static hwnas_status standin_open(const char *way, int threads, char *library, size_t size)
+static hwnas_status standin_open(const char *device, const char *argument, hwnas_device_info *info)
 {
-    if (strcmp(way, "") != 0)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "no way '%s'", way);
-    snprintf(library, size, "a stand-in, %d threads", threads);
+    if (strcmp(argument, "") != 0 && strcmp(argument, "0") != 0)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "no way '%s'", argument);
+    snprintf(info->library, sizeof info->library, "a stand-in for %s, %d threads", device,
+             info->threads);
+    if (*argument)
+        snprintf(info->isa, sizeof info->isa, "%s", standin.isa);
     return HWNAS_OK;
 }
 
@@ -63,6 +70,19 @@ static hwnas_status standin_run(int id)
     return HWNAS_OK;
 }
 
+/* A GPU's clock: only a run that nobody times moves that of the host as well. */
+static hwnas_status standin_time(int id, int runs, double *seconds)
+{
+    fake_machine *m = standin.machine;
+    (void)id;
+    *seconds = 0;
+    for (int i = 0; i < runs; i++, m->n_runs++)
+        *seconds += 2e-3;
+    m->clock += 3 * *seconds;
+    standin.n_timed += (size_t)runs;
+    return HWNAS_OK;
+}
+
 static size_t standin_memory(int id)
 {
     (void)id;
@@ -79,19 +99,26 @@ static const hwnas_torch_calls calls = {.open = standin_open,
                                         .compile = standin_compile,
                                         .bind = standin_bind,
                                         .run = standin_run,
+                                        .time = standin_time,
                                         .memory = standin_memory,
                                         .free = standin_free};
 
-static hwnas_device *open_torch(void)
+static hwnas_device *open_by_name(const char *name, const char *isa)
 {
     hwnas_device *device;
     memset(&standin, 0, sizeof standin);
+    standin.isa = isa;
     hwnas_torch_use(&calls);
     assert_int_equal(
-        hwnas_device_open(&device, "torch",
+        hwnas_device_open(&device, name,
                           &(hwnas_device_options){.size = sizeof(hwnas_device_options), 3}),
         HWNAS_OK);
     return device;
+}
+
+static hwnas_device *open_torch(void)
+{
+    return open_by_name("torch", "");
 }
 
 static void test_without_pytorch(void **state)
@@ -99,6 +126,7 @@ static void test_without_pytorch(void **state)
     hwnas_device *device;
     (void)state;
     assert_true(hwnas_device_is_elsewhere("torch"));
+    assert_true(hwnas_device_is_elsewhere("torch-cuda:0"));
     assert_int_equal(hwnas_device_open(&device, "torch", NULL), HWNAS_E_UNSUPPORTED);
     assert_non_null(strstr(hwnas_last_error()->message, "elsewhere"));
 }
@@ -109,7 +137,7 @@ static void test_describe(void **state)
     hwnas_device *device = open_torch(), *other;
     (void)state;
     hwnas_device_describe(&info, device);
-    assert_string_equal(info.library, "a stand-in, 3 threads");
+    assert_string_equal(info.library, "a stand-in for torch, 3 threads");
     assert_int_equal(info.threads, 3);
     assert_true(info.computes);
     hwnas_device_close(device);
@@ -217,6 +245,41 @@ static void test_training(void **state)
     hwnas_device_close(device);
 }
 
+static void test_gpu(void **state)
+{
+    const unsigned old = 1 << HWNAS_F32 | 1 << HWNAS_F16;
+    hwnas_device_info info;
+    hwnas_measurement m;
+    hwnas_exec *exec;
+    hwnas_device *device = open_by_name("torch-cuda:0", "sm_75");
+    hwnas_graph *graph = make_graph();
+    fake_machine machine = make_machine(constant);
+    const hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    hwnas_exec_options how = {.precision = HWNAS_F16};
+    (void)state;
+    hwnas_device_describe(&info, device);
+    assert_int_equal(info.native, old);
+    assert_string_equal(info.library, "a stand-in for torch-cuda, 3 threads");
+    hwnas_device_close(device);
+    device = open_by_name("torch-cuda:0", "sm_80");
+    hwnas_device_describe(&info, device);
+    assert_int_equal(info.native, old | 1 << HWNAS_TF32 | 1 << HWNAS_BF16);
+    standin.machine = &machine;
+    assert_int_equal(hwnas_device_compile(&exec, device, graph, &how), HWNAS_OK);
+    assert_string_equal(standin.precision, "f16");
+    assert_int_equal(hwnas_measure_on(&m, exec, graph, &options, &machine.base), HWNAS_OK);
+    assert_near(m.p50, 2e-3, 1e-12);
+    assert_true(isnan(m.energy)); /* the processor's is not the GPU's */
+    assert_true(standin.n_timed >= m.n_samples);
+    hwnas_exec_free(exec);
+    how.training = HWNAS_SGD;
+    assert_int_equal(hwnas_device_compile(&exec, device, graph, &how), HWNAS_E_UNSUPPORTED);
+    assert_string_equal(hwnas_last_error()->message,
+                        "the device 'torch-cuda' does not train in f16");
+    hwnas_graph_free(graph);
+    hwnas_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_measured_as_all),
         cmocka_unit_test(test_other_arrays),
         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

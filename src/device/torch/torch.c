@@ -1,5 +1,6 @@
 #include "device/torch/torch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,17 +29,34 @@ static struct {
     void *context;
 } listener;
 
-static hwnas_status torch_open(hwnas_device **out, const char *argument,
-                               const hwnas_device_options *options)
+static hwnas_status open_by(hwnas_device **out, const char *name, const char *argument,
+                            const hwnas_device_options *options)
 {
     hwnas_device_info info = {.threads = options->threads ? options->threads : hwnas_device_cores(),
                               .native = 1 << HWNAS_F32,
                               .computes = true};
     hwnas_device_cpu_name(info.name, sizeof info.name);
-    TRY(torch->open(argument, info.threads, info.library, sizeof info.library));
+    TRY(torch->open(name, argument, &info));
     torch_device *device = hwnas_alloc(sizeof *device);
     device->info = info;
     *out = &device->base;
+    return HWNAS_OK;
+}
+
+static hwnas_status open_processor(hwnas_device **out, const char *argument,
+                                   const hwnas_device_options *options)
+{
+    return open_by(out, hwnas_torch_device.name, argument, options);
+}
+
+static hwnas_status open_gpu(hwnas_device **out, const char *argument,
+                             const hwnas_device_options *options)
+{
+    TRY(open_by(out, hwnas_torch_cuda_device.name, argument, options));
+    hwnas_device_info *info = &((torch_device *)*out)->info;
+    info->native |= 1 << HWNAS_F16;
+    if (atoi(info->isa + strcspn(info->isa, "0123456789")) >= 80) /* Ampere */
+        info->native |= 1 << HWNAS_TF32 | 1 << HWNAS_BF16;
     return HWNAS_OK;
 }
 
@@ -129,6 +147,18 @@ static hwnas_status torch_run(hwnas_exec *base, const float *const *inputs, floa
     return torch->run(exec->id);
 }
 
+static hwnas_status torch_time(hwnas_exec *exec, int runs, double *seconds)
+{
+    return torch->time(((const torch_exec *)exec)->id, runs, seconds);
+}
+
+/* PyTorch has no counter, and the processor's is not the GPU's. */
+static double no_joules(hwnas_exec *exec)
+{
+    (void)exec;
+    return NAN;
+}
+
 static size_t torch_memory(const hwnas_exec *exec)
 {
     return torch->memory(((const torch_exec *)exec)->id);
@@ -159,13 +189,36 @@ const hwnas_device_ops hwnas_torch_device = {
     .memory = torch_memory,
 };
 
+const hwnas_device_ops hwnas_torch_cuda_device = {
+    .abi = HWNAS_DEVICE_ABI,
+    .name = "torch-cuda",
+    .help = "an NVIDIA GPU, through PyTorch: torch-cuda:0, ...; torch-cuda:0:compiled, :graph",
+    .open = hwnas_device_open_elsewhere,
+    .describe = torch_describe,
+    .close = torch_close,
+    .listen = torch_listen,
+    .precisions = 1 << HWNAS_F32 | 1 << HWNAS_TF32 | 1 << HWNAS_BF16 | 1 << HWNAS_F16,
+    .trains = 1 << HWNAS_F32 | 1 << HWNAS_TF32 | 1 << HWNAS_BF16,
+    .has_own_threads = true,
+    .compile = torch_compile,
+    .run = torch_run,
+    .time = torch_time,
+    .joules = no_joules,
+    .free_exec = torch_free_exec,
+    .memory = torch_memory,
+};
+
 void hwnas_torch_use(const hwnas_torch_calls *calls)
 {
-    static hwnas_device_ops here;
+    static hwnas_device_ops processor, gpu;
     torch = calls;
-    here = hwnas_torch_device;
-    here.open = torch_open;
+    processor = hwnas_torch_device;
+    processor.open = open_processor;
+    gpu = hwnas_torch_cuda_device;
+    gpu.open = open_gpu;
     for (size_t i = 0; hwnas_devices[i]; i++)
         if (hwnas_devices[i] == &hwnas_torch_device)
-            hwnas_devices[i] = &here;
+            hwnas_devices[i] = &processor;
+        else if (hwnas_devices[i] == &hwnas_torch_cuda_device)
+            hwnas_devices[i] = &gpu;
 }
