@@ -75,13 +75,12 @@ static bool can_be_learned_from(const hwnas_rows *rows)
  * one may not. */
 static double find_error(const hwnas_model *model, const hwnas_rows *asked)
 {
-    const size_t width = asked->encoding->n_columns;
     double *errors = hwnas_alloc(asked->n * sizeof *errors);
-    hwnas_estimate estimate;
-    for (size_t i = 0; i < asked->n; i++) {
-        hwnas_model_predict(&estimate, model, asked->columns + i * width, 1);
-        errors[i] = fabs(estimate.mean - asked->values[i]);
-    }
+    hwnas_estimate *estimates = hwnas_alloc(asked->n * sizeof *estimates);
+    hwnas_model_predict(estimates, model, asked->columns, asked->n);
+    for (size_t i = 0; i < asked->n; i++)
+        errors[i] = fabs(estimates[i].mean - asked->values[i]);
+    free(estimates);
     hwnas_sort(errors, asked->n);
     const double error = hwnas_quantile(errors, asked->n, 0.9) / z_90;
     free(errors);

@@ -90,7 +90,7 @@ static hwnas_status cross_validate(hwnas_fit *fit)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_rows *rows = &fit->sample->rows;
-    size_t n = rows->n, width = rows->encoding->n_columns;
+    size_t n = rows->n;
     int *folds = hwnas_alloc(n * sizeof *folds);
     bool *is_kept = hwnas_alloc(n * sizeof *is_kept);
     hwnas_estimate *estimates = hwnas_alloc(n * sizeof *estimates);
@@ -103,9 +103,7 @@ static hwnas_status cross_validate(hwnas_fit *fit)
             is_kept[i] = folds[i] != fold;
         kept = hwnas_rows_keep(rows, is_kept);
         TRY_OUT(hwnas_model_fit(&model, crossed, fit->kind, &kept, fit->options->seed));
-        for (size_t i = 0; i < n; i++)
-            if (!is_kept[i])
-                hwnas_model_predict(&estimates[i], model, rows->columns + i * width, 1);
+        hwnas_model_predict_rest(estimates, model, rows, is_kept);
         hwnas_model_free(model);
         model = NULL;
         hwnas_rows_done(&kept);

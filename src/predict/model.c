@@ -111,7 +111,6 @@ static hwnas_status cross(hwnas_estimate *out, const hwnas_model *model, const h
                           uint64_t seed)
 {
     hwnas_status status = HWNAS_OK;
-    size_t width = rows->encoding->n_columns;
     int *folds = hwnas_alloc((rows->n + 1) * sizeof *folds);
     bool *is_kept = hwnas_alloc((rows->n + 1) * sizeof *is_kept);
     hwnas_rows kept = {0};
@@ -123,9 +122,7 @@ static hwnas_status cross(hwnas_estimate *out, const hwnas_model *model, const h
         kept = hwnas_rows_keep(rows, is_kept);
         if (kept.n < rows->n) {
             TRY_OUT(model->kind->fit(&fitted, &kept, model, seed));
-            for (size_t i = 0; i < rows->n; i++)
-                if (!is_kept[i])
-                    model->kind->predict(&out[i], fitted, rows->columns + i * width, 1);
+            hwnas_model_predict_rest(out, fitted, rows, is_kept);
         }
         hwnas_model_free(fitted);
         fitted = NULL;
@@ -191,6 +188,23 @@ void hwnas_model_predict(hwnas_estimate *out, const hwnas_model *model, const do
     model->kind->predict(out, model, columns, n);
     for (size_t i = 0; i < n; i++)
         out[i].sd *= model->spread;
+}
+
+void hwnas_model_predict_rest(hwnas_estimate *out, const hwnas_model *model, const hwnas_rows *rows,
+                              const bool *is_kept)
+{
+    bool *is_asked = hwnas_alloc((rows->n + 1) * sizeof *is_asked);
+    for (size_t i = 0; i < rows->n; i++)
+        is_asked[i] = !is_kept[i];
+    hwnas_rows asked = hwnas_rows_keep(rows, is_asked);
+    hwnas_estimate *estimates = hwnas_alloc((asked.n + 1) * sizeof *estimates);
+    hwnas_model_predict(estimates, model, asked.columns, asked.n);
+    for (size_t i = 0, n = 0; i < rows->n; i++)
+        if (is_asked[i])
+            out[i] = estimates[n++];
+    free(is_asked);
+    free(estimates);
+    hwnas_rows_done(&asked);
 }
 
 /* -- files and cards -- */

@@ -84,6 +84,10 @@ HWNAS_CHECKED hwnas_status hwnas_model_refit(hwnas_model **out, const hwnas_mode
                                              const hwnas_rows *rows, uint64_t seed);
 void hwnas_model_predict(hwnas_estimate *out, const hwnas_model *model, const double *columns,
                          size_t n);
+/* Estimates the rows that are not kept, in their places of out (rows->n), all at once: one by one
+ * they cost a process many times as much. */
+void hwnas_model_predict_rest(hwnas_estimate *out, const hwnas_model *model, const hwnas_rows *rows,
+                              const bool *is_kept);
 
 /* "a Gaussian process ...": for the card, in numbers of `unit`. */
 void hwnas_model_describe(const hwnas_model *model, hwnas_str *text, const char *unit);
