@@ -28,11 +28,11 @@ HWNAS_CHECKED hwnas_status hwnas_trees_load(hwnas_trees **out, const json_t *mod
                                             size_t n_inputs);
 void hwnas_trees_free(hwnas_trees *trees); /* accepts NULL */
 
+/* Those that were fitted: one thread at a time, and quick for many rows only. */
 void hwnas_trees_predict(float *out, const hwnas_trees *trees, const float *inputs, size_t n);
 
-/* XGBoost's JSON model of fitted trees, borrowed; NULL for loaded ones. */
-const char *hwnas_trees_text(const hwnas_trees *trees);
-/* Of it what hwnas_trees_load() reads: a tenth. A new reference. */
+/* Of XGBoost's JSON model of fitted trees what hwnas_trees_load() reads: a tenth. A new reference.
+ */
 json_t *hwnas_trees_write(const hwnas_trees *trees);
 
 #endif
