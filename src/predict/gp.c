@@ -143,7 +143,7 @@ static double *new_factors(const hwnas_gp *gp, const double *parameters)
 }
 
 hwnas_status hwnas_gp_factorise(const hwnas_gp *gp, const double *parameters, double *out,
-                                size_t stride, bool *is_positive)
+                                size_t stride, hwnas_gp_sums *sums, bool *is_positive)
 {
     size_t n = gp->n;
     double *between = NULL, *row = hwnas_alloc(gp->n_columns * sizeof *row);
@@ -153,7 +153,10 @@ hwnas_status hwnas_gp_factorise(const hwnas_gp *gp, const double *parameters, do
     *is_positive = false;
     for (size_t j = 0; status == HWNAS_OK && j < n; j++) {
         hwnas_gp_own_row(gp, row, j);
-        hwnas_gp_kernel(gp, factors, between, row, j);
+        if (sums)
+            hwnas_gp_kernel_row(gp, factors, between, sums, row, j);
+        else
+            hwnas_gp_kernel(gp, factors, between, row, j);
         for (size_t i = 0; i < j; i++)
             out[i * stride + j] = between[i];
         out[j * stride + j] = hwnas_gp_kernel_self(gp, factors, row) + noise;
@@ -199,7 +202,7 @@ hwnas_status hwnas_gp_condition(hwnas_gp *gp)
     double *noise = &gp->parameters[gp->n_groups + HWNAS_GP_NOISE];
     for (int tries = 0; tries < 12; tries++) {
         bool is_positive;
-        TRY(hwnas_gp_factorise(gp, gp->parameters, gp->factor, gp->capacity, &is_positive));
+        TRY(hwnas_gp_factorise(gp, gp->parameters, gp->factor, gp->capacity, NULL, &is_positive));
         if (is_positive) {
             solve(gp);
             return HWNAS_OK;

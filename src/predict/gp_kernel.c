@@ -1,8 +1,10 @@
 /* gp_kernel.c: the kernel of the Gaussian process and its derivatives. The inner loops (gp_loops.c)
  * run over rows along one column, over contiguous memory. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "predict/gp_loops.h"
 #include "predict/gp_priv.h"
 
@@ -17,10 +19,29 @@ void hwnas_gp_factors(const hwnas_gp *gp, double *out, const double *parameters)
     *linear = gp->has_linear && gp->n_continuous ? *linear / (double)gp->n_continuous : 0;
 }
 
+/* What the kernel sums up over the columns, from a standardised row to `length` of the process's.
+ * `products` (optional) do not depend on the hyper-parameters. */
+static void add_columns(const hwnas_gp *gp, const double *factors, double *distances,
+                        double *mismatches, double *products, const double *row, size_t first,
+                        size_t length)
+{
+    const hwnas_gp_loops *loops = hwnas_gp_loops_best();
+    for (size_t c = 0; c < gp->n_columns; c++) {
+        const double *x = gp->x + c * gp->capacity + first;
+        const double weight = factors[gp->columns[c].group];
+        if (gp->columns[c].is_categorical) {
+            loops->add_mismatches(mismatches, x, row[c], weight, length);
+            continue;
+        }
+        loops->add_distances(distances, x, row[c], weight, length);
+        if (products)
+            loops->add_products(products, x, row[c], length);
+    }
+}
+
 void hwnas_gp_kernel(const hwnas_gp *gp, const double *factors, double *out, const double *row,
                      size_t n)
 {
-    const hwnas_gp_loops *loops = hwnas_gp_loops_best();
     const double amplitude = factors[gp->n_groups + HWNAS_GP_AMPLITUDE];
     const double linear = factors[gp->n_groups + HWNAS_GP_LINEAR];
     double distances[CHUNK], mismatches[CHUNK], products[CHUNK];
@@ -29,15 +50,9 @@ void hwnas_gp_kernel(const hwnas_gp *gp, const double *factors, double *out, con
         memset(distances, 0, sizeof distances);
         memset(mismatches, 0, sizeof mismatches);
         memset(products, 0, sizeof products);
-        for (size_t c = 0; c < gp->n_columns; c++) {
-            const double *x = gp->x + c * gp->capacity + first;
-            const double weight = factors[gp->columns[c].group];
-            if (gp->columns[c].is_categorical)
-                loops->add_mismatches(mismatches, x, row[c], weight, length);
-            else
-                loops->add_distances(distances, products, x, row[c], weight, length);
-        }
-        loops->finish(out + first, distances, mismatches, products, amplitude, linear, length);
+        add_columns(gp, factors, distances, mismatches, products, row, first, length);
+        hwnas_gp_loops_best()->finish(out + first, distances, mismatches, products, amplitude,
+                                      linear, length);
     }
 }
 
@@ -50,45 +65,65 @@ double hwnas_gp_kernel_self(const hwnas_gp *gp, const double *factors, const dou
            factors[gp->n_groups + HWNAS_GP_LINEAR] * product;
 }
 
+/* -- between all rows, again and again -- */
+
+hwnas_status hwnas_gp_sums_make(hwnas_gp_sums *out, const hwnas_gp *gp)
+{
+    const size_t n = gp->n;
+    hwnas_gp_sums sums = {0};
+    TRY(hwnas_try_alloc((void **)&sums.products, 3 * n * n * sizeof *sums.products,
+                        "the matrix of a Gaussian process"));
+    sums.distances = sums.products + n * n;
+    sums.mismatches = sums.distances + n * n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < gp->n_columns; c++) {
+            const double *x = gp->x + c * gp->capacity;
+            if (!gp->columns[c].is_categorical)
+                hwnas_gp_loops_best()->add_products(sums.products + i * n, x, x[i], i);
+        }
+    *out = sums;
+    return HWNAS_OK;
+}
+
+void hwnas_gp_sums_done(hwnas_gp_sums *sums)
+{
+    free(sums->products);
+    *sums = (hwnas_gp_sums){0};
+}
+
+void hwnas_gp_kernel_row(const hwnas_gp *gp, const double *factors, double *out,
+                         hwnas_gp_sums *sums, const double *row, size_t i)
+{
+    double *distances = sums->distances + i * gp->n, *mismatches = sums->mismatches + i * gp->n;
+    memset(distances, 0, i * sizeof *distances);
+    memset(mismatches, 0, i * sizeof *mismatches);
+    add_columns(gp, factors, distances, mismatches, NULL, row, 0, i);
+    hwnas_gp_loops_best()->finish(out, distances, mismatches, sums->products + i * gp->n,
+                                  factors[gp->n_groups + HWNAS_GP_AMPLITUDE],
+                                  factors[gp->n_groups + HWNAS_GP_LINEAR], i);
+}
+
 void hwnas_gp_kernel_gradient(const hwnas_gp *gp, const double *factors, double *gradient,
-                              const double *weights, size_t i)
+                              hwnas_gp_sums *sums, const double *weights, size_t i)
 {
     const hwnas_gp_loops *loops = hwnas_gp_loops_best();
     const size_t n_groups = gp->n_groups;
     const double amplitude = factors[n_groups + HWNAS_GP_AMPLITUDE];
     const double linear = factors[n_groups + HWNAS_GP_LINEAR];
-    double distances[CHUNK], mismatches[CHUNK], products[CHUNK];
-    double by_amplitude = 0, by_linear = 0, self = 0;
+    double *distances = sums->distances + i * gp->n, *mismatches = sums->mismatches + i * gp->n;
+    double by_amplitude = 0, self = 0;
+    loops->derive(distances, mismatches, weights, amplitude, i);
+    for (size_t j = 0; j < i; j++)
+        by_amplitude -= mismatches[j]; /* each of them minus the weighted kernel */
     for (size_t c = 0; c < gp->n_columns; c++) {
-        const double value = gp->x[c * gp->capacity + i];
-        self += gp->columns[c].is_categorical ? 0 : value * value;
+        const double *x = gp->x + c * gp->capacity;
+        const size_t group = gp->columns[c].group;
+        self += gp->columns[c].is_categorical ? 0 : x[i] * x[i];
+        gradient[group] += factors[group] * (gp->columns[c].is_categorical
+                                                 ? loops->sum_mismatches(mismatches, x, x[i], i)
+                                                 : loops->sum_distances(distances, x, x[i], i));
     }
-    for (size_t first = 0; first < i; first += CHUNK) {
-        const size_t length = i - first < CHUNK ? i - first : CHUNK;
-        memset(distances, 0, length * sizeof *distances);
-        memset(mismatches, 0, length * sizeof *mismatches);
-        memset(products, 0, length * sizeof *products);
-        for (size_t c = 0; c < gp->n_columns; c++) {
-            const double *x = gp->x + c * gp->capacity;
-            const double weight = factors[gp->columns[c].group];
-            if (gp->columns[c].is_categorical)
-                loops->add_mismatches(mismatches, x + first, x[i], weight, length);
-            else
-                loops->add_distances(distances, products, x + first, x[i], weight, length);
-        }
-        loops->derive(distances, mismatches, weights + first, amplitude, length);
-        for (size_t j = 0; j < length; j++)
-            by_amplitude -= mismatches[j]; /* each of them minus the weighted kernel */
-        by_linear += loops->sum_products(weights + first, products, length);
-        for (size_t c = 0; c < gp->n_columns; c++) {
-            const double *x = gp->x + c * gp->capacity;
-            const size_t group = gp->columns[c].group;
-            gradient[group] +=
-                factors[group] * (gp->columns[c].is_categorical
-                                      ? loops->sum_mismatches(mismatches, x + first, x[i], length)
-                                      : loops->sum_distances(distances, x + first, x[i], length));
-        }
-    }
+    const double by_linear = loops->sum_products(weights, sums->products + i * gp->n, i);
     gradient[n_groups + HWNAS_GP_AMPLITUDE] += by_amplitude + 0.5 * weights[i] * amplitude;
     gradient[n_groups + HWNAS_GP_LINEAR] += linear * (by_linear + 0.5 * weights[i] * self);
 }

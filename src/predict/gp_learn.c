@@ -66,7 +66,7 @@ double hwnas_gp_log_prior(const hwnas_gp *gp, const double *parameters, double *
 /* The rest of the gradient of the log likelihood: from the factor to the inverse, and from there
  * d/dp = 1/2 trace((a a' - K^-1) dK/dp) with a = K^-1 y (Rasmussen and Williams, eq. 5.9). */
 static void add_gradient(const hwnas_gp *gp, const double *parameters, double *gradient,
-                         double *factor, const double *full)
+                         double *factor, hwnas_gp_sums *sums, const double *full)
 {
     size_t n = gp->n;
     double *weights = hwnas_alloc(n * sizeof *weights), trace = 0;
@@ -76,7 +76,7 @@ static void add_gradient(const hwnas_gp *gp, const double *parameters, double *g
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++)
             weights[j] = full[i] * full[j] - factor[j * n + i];
-        hwnas_gp_kernel_gradient(gp, factors, gradient, weights, i);
+        hwnas_gp_kernel_gradient(gp, factors, gradient, sums, weights, i);
         trace += weights[i];
     }
     gradient[gp->n_groups + HWNAS_GP_NOISE] += 0.5 * factors[gp->n_groups + HWNAS_GP_NOISE] * trace;
@@ -84,16 +84,15 @@ static void add_gradient(const hwnas_gp *gp, const double *parameters, double *g
     free(factors);
 }
 
-hwnas_status hwnas_gp_log_posterior(double *out, double *gradient, const hwnas_gp *gp,
-                                    const double *parameters)
+/* hwnas_gp_log_posterior() with the rows' sums, and a matrix of n * n to work in. */
+static hwnas_status find_posterior(double *out, double *gradient, const hwnas_gp *gp,
+                                   const double *parameters, hwnas_gp_sums *sums, double *factor)
 {
     hwnas_status status = HWNAS_OK;
     size_t n = gp->n;
     bool is_positive;
-    double *factor = NULL, *full = hwnas_alloc(n * sizeof *full), sum = 0;
-    TRY_OUT(hwnas_try_alloc((void **)&factor, n * n * sizeof *factor,
-                            "the matrix of a Gaussian process"));
-    TRY_OUT(hwnas_gp_factorise(gp, parameters, factor, n, &is_positive));
+    double *full = hwnas_alloc(n * sizeof *full), sum = 0;
+    TRY_OUT(hwnas_gp_factorise(gp, parameters, factor, n, sums, &is_positive));
     if (!is_positive) {
         *out = -INFINITY;
         goto out;
@@ -107,12 +106,31 @@ hwnas_status hwnas_gp_log_posterior(double *out, double *gradient, const hwnas_g
                 1);
     if (gradient) {
         memset(gradient, 0, (gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *gradient);
-        add_gradient(gp, parameters, gradient, factor, full);
+        add_gradient(gp, parameters, gradient, factor, sums, full);
     }
     *out = sum + hwnas_gp_log_prior(gp, parameters, gradient);
 out:
-    free(factor);
     free(full);
+    return status;
+}
+
+static hwnas_status make_room(hwnas_gp_sums *sums, double **factor, const hwnas_gp *gp)
+{
+    TRY(hwnas_gp_sums_make(sums, gp));
+    return hwnas_try_alloc((void **)factor, gp->n * gp->n * sizeof **factor,
+                           "the matrix of a Gaussian process");
+}
+
+hwnas_status hwnas_gp_log_posterior(double *out, double *gradient, const hwnas_gp *gp,
+                                    const double *parameters)
+{
+    hwnas_gp_sums sums = {0};
+    double *factor = NULL;
+    hwnas_status status = make_room(&sums, &factor, gp);
+    if (status == HWNAS_OK)
+        status = find_posterior(out, gradient, gp, parameters, &sums, factor);
+    hwnas_gp_sums_done(&sums);
+    free(factor);
     return status;
 }
 
@@ -121,6 +139,8 @@ typedef struct climb {
     const hwnas_gp *gp;
     double best;
     double *best_parameters;
+    hwnas_gp_sums sums;
+    double *factor;
     hwnas_status status;
 } climb;
 
@@ -129,7 +149,7 @@ static double descend(unsigned n, const double *parameters, double *gradient, vo
     climb *c = data;
     double value = -INFINITY;
     if (c->status == HWNAS_OK)
-        c->status = hwnas_gp_log_posterior(&value, gradient, c->gp, parameters);
+        c->status = find_posterior(&value, gradient, c->gp, parameters, &c->sums, c->factor);
     if (value > c->best) {
         c->best = value;
         memcpy(c->best_parameters, parameters, n * sizeof *parameters);
@@ -201,6 +221,7 @@ hwnas_status hwnas_gp_learn(hwnas_gp *gp, const hwnas_gp_learning *learning)
         TRY_OUT(draw_rows(&drawn, gp, most, &rng));
         c.gp = drawn;
     }
+    TRY_OUT(make_room(&c.sums, &c.factor, c.gp));
     for (int s = 0; s < n_starts; s++) {
         memcpy(start, gp->parameters, n_parameters * sizeof *start);
         /* The second start is the centre of the priors, the others lie about it. */
@@ -214,6 +235,8 @@ hwnas_status hwnas_gp_learn(hwnas_gp *gp, const hwnas_gp_learning *learning)
         memcpy(gp->parameters, c.best_parameters, n_parameters * sizeof *start);
     TRY_OUT(hwnas_gp_condition(gp));
 out:
+    hwnas_gp_sums_done(&c.sums);
+    free(c.factor);
     hwnas_gp_free(drawn);
     free(start);
     return status;

@@ -13,14 +13,19 @@ BODY void add_mismatches(double *restrict sums, const double *restrict x, double
         sums[j] += x[j] != value ? weight : 0;
 }
 
-BODY void add_distances(double *restrict distances, double *restrict products,
-                        const double *restrict x, double value, double weight, size_t n)
+BODY void add_distances(double *restrict distances, const double *restrict x, double value,
+                        double weight, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
         const double d = x[j] - value;
         distances[j] += weight * d * d;
-        products[j] += x[j] * value;
     }
+}
+
+BODY void add_products(double *restrict products, const double *restrict x, double value, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        products[j] += x[j] * value;
 }
 
 /* e^-x for x >= 0, as 2^n e^r with |r| <= ln 2 / 2 and Taylor's polynomial of degree 13 for e^r,
@@ -146,11 +151,15 @@ BODY double sum_terms(term what, const double *a, const double *x, double value,
     {                                                                                              \
         add_mismatches(sums, x, value, weight, n);                                                 \
     }                                                                                              \
-    attributes static void name##_distances(double *restrict distances, double *restrict products, \
-                                            const double *restrict x, double value, double weight, \
-                                            size_t n)                                              \
+    attributes static void name##_distances(double *restrict distances, const double *restrict x,  \
+                                            double value, double weight, size_t n)                 \
     {                                                                                              \
-        add_distances(distances, products, x, value, weight, n);                                   \
+        add_distances(distances, x, value, weight, n);                                             \
+    }                                                                                              \
+    attributes static void name##_products(double *restrict products, const double *restrict x,    \
+                                           double value, size_t n)                                 \
+    {                                                                                              \
+        add_products(products, x, value, n);                                                       \
     }                                                                                              \
     attributes static void name##_finish(                                                          \
         double *restrict out, const double *restrict distances, const double *restrict mismatches, \
@@ -180,8 +189,8 @@ BODY double sum_terms(term what, const double *a, const double *x, double value,
     }
 #define LOOPS(name, is_supported)                                                                  \
     {                                                                                              \
-#name, is_supported, name##_mismatches, name##_distances, name##_finish, name##_derive,    \
-            name##_sum_distances, name##_sum_mismatches, name##_sum_products                       \
+#name, is_supported, name##_mismatches, name##_distances, name##_products, name##_finish,  \
+            name##_derive, name##_sum_distances, name##_sum_mismatches, name##_sum_products        \
     }
 
 COMPILE(plain, )

@@ -16,9 +16,12 @@ typedef struct hwnas_gp_loops {
     /* Adds `weight` where x[j] is not `value`. */
     void (*add_mismatches)(double *restrict sums, const double *restrict x, double value,
                            double weight, size_t n);
-    /* Adds weight (x[j] - value)^2, and to `products` x[j] value. */
-    void (*add_distances)(double *restrict distances, double *restrict products,
-                          const double *restrict x, double value, double weight, size_t n);
+    /* Adds weight (x[j] - value)^2. */
+    void (*add_distances)(double *restrict distances, const double *restrict x, double value,
+                          double weight, size_t n);
+    /* Adds x[j] value. */
+    void (*add_products)(double *restrict products, const double *restrict x, double value,
+                         size_t n);
     /* amplitude (1 + r + r^2 / 3) exp(-r - mismatches[j]) with r = sqrt(5 distances[j]), a Matern
      * kernel of 5/2, plus linear products[j]. The exponential is within 2e-16, relative; beyond
      * e^-700 as there. */

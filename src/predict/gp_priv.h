@@ -12,15 +12,32 @@ void hwnas_gp_kernel(const hwnas_gp *gp, const double *factors, double *out, con
                      size_t n);
 /* Of a standardised row with itself. */
 double hwnas_gp_kernel_self(const hwnas_gp *gp, const double *factors, const double *row);
+
+/* What the kernel sums up over the columns for rows i and j < i of a process, at [i * n + j]: kept
+ * from the kernel to its gradient, and the products from one set of hyper-parameters to the next.
+ */
+typedef struct hwnas_gp_sums {
+    double *products, *distances, *mismatches;
+} hwnas_gp_sums;
+
+/* The products; the others are for hwnas_gp_kernel_row(). Release with hwnas_gp_sums_done(). */
+HWNAS_CHECKED hwnas_status hwnas_gp_sums_make(hwnas_gp_sums *out, const hwnas_gp *gp);
+void hwnas_gp_sums_done(hwnas_gp_sums *sums);
+/* The kernel between row i, standardised, and those before it, whose sums it leaves. */
+void hwnas_gp_kernel_row(const hwnas_gp *gp, const double *factors, double *out,
+                         hwnas_gp_sums *sums, const double *row, size_t i);
 /* Adds to `gradient` the derivative of the kernel between rows i and j by the hyper-parameters,
- * times weights[j], for all j < i, and half of weights[i] times that of row i with itself. */
+ * times weights[j], for all j < i, and half of weights[i] times that of row i with itself. Spoils
+ * the row's sums, but for the products. */
 void hwnas_gp_kernel_gradient(const hwnas_gp *gp, const double *factors, double *gradient,
-                              const double *weights, size_t i);
+                              hwnas_gp_sums *sums, const double *weights, size_t i);
 
 void hwnas_gp_own_row(const hwnas_gp *gp, double *out, size_t i); /* row i, standardised */
-/* The lower Cholesky factor of the kernel matrix with noise, in LAPACK's column order. */
+/* The lower Cholesky factor of the kernel matrix with noise, in LAPACK's column order; fills `sums`
+ * (optional). */
 HWNAS_CHECKED hwnas_status hwnas_gp_factorise(const hwnas_gp *gp, const double *parameters,
-                                              double *out, size_t stride, bool *is_positive);
+                                              double *out, size_t stride, hwnas_gp_sums *sums,
+                                              bool *is_positive);
 /* Factorises the kernel matrix at the present hyper-parameters and solves for the targets. */
 HWNAS_CHECKED hwnas_status hwnas_gp_condition(hwnas_gp *gp);
 

@@ -141,7 +141,8 @@ static void loops_of_all_processors_agree(void **state)
             continue;
         memset(sums, 0, sizeof sums);
         for (int column = 0; column < 3; column++) {
-            loops->add_distances(sums[0], sums[2], x, 0.3 * column, pow(20, column), N);
+            loops->add_distances(sums[0], x, 0.3 * column, pow(20, column), N);
+            loops->add_products(sums[2], x, 0.3 * column, N);
             loops->add_mismatches(sums[1], x, column, column ? 0.7 : 200, N);
         }
         for (size_t j = 0; j < N; j += 100) /* as far as parameters may take it */
