@@ -325,6 +325,12 @@ class Course:
             t.average.n = state["average"][0]
             t.average.model.load_state_dict(state["average"][1])
         self.curve, self.best = state["curve"], state["best"]
+        for epoch, loss, _, right in self.curve:
+            self.tell("was epoch", epoch, loss, right)
+
+    def tell(self, what, epoch, loss, right):
+        """hwnas reads it while the training goes on, and may end it (docs/predictors.md)."""
+        print(f"{what} {epoch} of {self.recipe['epochs']}: loss {loss:.4f}, validation {right:.2f} %", flush=True)
 
     def end_epoch(self, epoch):
         right, loss = self.loss.score(self.judged(), *self.data.parts["validation"], self.device)
@@ -334,9 +340,9 @@ class Course:
         self.losses = []
         if self.recipe["early-stop"] and (self.best is None or right > self.best[0]):
             self.best = right, {name: value.cpu().clone() for name, value in self.judged().state_dict().items()}, epoch
-        print(f"epoch {epoch} of {self.recipe['epochs']}: loss {self.curve[-1][1]:.4f}, validation {right:.2f} %", flush=True)
         if self.files:
             loop.write_whole(self.files + ".pt", lambda file: torch.save(self.state(), file))
+        self.tell("epoch", epoch, self.curve[-1][1], right)
 
     def is_over(self):
         epoch = len(self.curve)

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/registry.h"
 #include "base/str.h"
+#include "inherit/samples.h"
 #include "predict/predict_priv.h"
 
 /* A fitted predictor that ships is below 5 MB; a larger file is something else. */
@@ -302,6 +303,16 @@ hwnas_status hwnas_predictor_check(hwnas_predictor *predictor)
 void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode)
 {
     predictor->train_mode = mode;
+}
+
+bool hwnas_predictor_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predictor *predictor)
+{
+    const hwnas_samples *samples = hwnas_predictor_samples_of(predictor);
+    if (!samples)
+        return predictor->ops == &hwnas_predictor_command &&
+               hwnas_command_was_stopped(n, n_all, predictor);
+    *n = hwnas_samples_run(n_all, samples);
+    return *n < *n_all;
 }
 
 bool hwnas_predictor_is_of_floats(const hwnas_predictor *predictor)

@@ -39,9 +39,17 @@ bool hwnas_predictor_is_of_floats(const hwnas_predictor *predictor);
 /* Of the kind `samples`: a network whose accuracy is clearly below `floor`, in percent, is not run
  * on all of them; 0: each is. */
 void hwnas_predictor_stop_below(hwnas_predictor *predictor, double floor);
-/* Of the kind `samples`: whether the last score was of fewer samples than there are, *n of *n_all.
- * Others never are. */
+/* Whether the last score was of a part of what there is, *n of *n_all: of the kind `samples` of
+ * fewer samples, which is a result; of a program that trains of fewer epochs, which is an estimate
+ * of the end. Others never are. */
 bool hwnas_predictor_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predictor *predictor);
+
+/* Of a program that trains: ends a whole training when it hardly will reach `floor`, in the unit of
+ * the target, and estimates where it would end (predict/epochs.h); -INFINITY, as at first: each is
+ * trained to its end. Of others it means nothing. */
+void hwnas_predictor_give_up_below(hwnas_predictor *predictor, double floor);
+/* It would do so. */
+bool hwnas_predictor_gives_up(const hwnas_predictor *predictor);
 
 /* Which values of each choice it has learned from (domain.h), borrowed; NULL: it is of a kind that
  * has no such thing, or was fitted before that was kept. */

@@ -12,96 +12,17 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "predict/claims.h"
+#include "predict/epochs.h"
 #include "predict/training_program.h"
 #include "predict/handed.h"
 #include "predict/program.h"
 #include "predict/supervise.h"
 
 /* ---- "PROGRAM#KEY=VALUE,..." ---- */
-
-static const struct {
-    const char *name;
-    size_t offset; /* of a double */
-    bool is_whole;
-    double low, high;
-} numbers[] = {
-    {"timeout", offsetof(hwnas_training_program, timeout), false, 0.1, 1e7},
-    {"jobs", offsetof(hwnas_training_program, jobs), true, 1, 1024},
-    {"retries", offsetof(hwnas_training_program, retries), true, 0, 100},
-    {"rungs", offsetof(hwnas_training_program, n_rungs), true, 1, HWNAS_MAX_RUNGS},
-};
-
-static hwnas_status set_option(hwnas_training_program *p, const char *key, const char *value)
-{
-    static const char *const names[] = {"cache",   "column", "jobs",    "printed",
-                                        "retries", "rungs",  "timeout", NULL};
-    if (!strcmp(key, "printed")) {
-        p->printed = hwnas_printed_of(value);
-        return p->printed ? HWNAS_OK
-                          : hwnas_fail(HWNAS_E_INPUT, NULL,
-                                       "'printed' of a command is percent or fraction, not '%.40s'",
-                                       value);
-    }
-    if (!strcmp(key, "cache") || !strcmp(key, "column")) {
-        char **text = *key == 'c' && key[1] == 'a' ? &p->cache : &p->base.target;
-        if (!*value)
-            return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' of a command is empty", key);
-        free(*text);
-        *text = hwnas_strdup(value);
-        return HWNAS_OK;
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (strcmp(numbers[i].name, key))
-            continue;
-        char *end;
-        double number = strtod(value, &end);
-        if (end == value || *end || !(number >= numbers[i].low) || !(number <= numbers[i].high) ||
-            (numbers[i].is_whole && number != floor(number)))
-            return hwnas_fail(HWNAS_E_INPUT, NULL,
-                              "'%s' of a command must be a %snumber from %g to %g, not '%.40s'",
-                              key, numbers[i].is_whole ? "whole " : "", numbers[i].low,
-                              numbers[i].high, value);
-        *(double *)((char *)p + numbers[i].offset) = number;
-        return HWNAS_OK;
-    }
-    const char *near = hwnas_nearest(key, names);
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, NULL, "a command has no option '%.40s'", key),
-        near ? "did you mean '%s'?"
-             : "the options are cache, column, jobs, printed, retries, rungs, timeout%s",
-        near ? near : "");
-}
-
-hwnas_status hwnas_training_program_set_options(hwnas_training_program *p, char *text)
-{
-    for (char *item; (item = strsep(&text, ","));) {
-        char *equals = strchr(item, '=');
-        if (!equals)
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                         "'%.60s' after '#' is not an option of a command", item),
-                              "write command:PROGRAM#timeout=3600,jobs=2");
-        *equals = '\0';
-        TRY(set_option(p, item, equals + 1));
-    }
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_training_program_check_program(const char *name)
-{
-    char *found = hwnas_program_find(name);
-    free(found);
-    if (found)
-        return HWNAS_OK;
-    hwnas_place place = {.file = name};
-    return hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, &place,
-                                 access(name, F_OK) ? "there is no such program"
-                                                    : "the program may not be executed"),
-                      access(name, F_OK) ? "write command:./PROGRAM for one in this directory"
-                                         : "chmod +x, and a script begins with #!");
-}
 
 /* A file by the whole name is one word; else words are parted by blanks. */
 static hwnas_status split_words(hwnas_training_program *p)
@@ -131,72 +52,24 @@ static void free_command(hwnas_predictor *base)
     hwnas_training_program *p = (hwnas_training_program *)base;
     for (int r = 0; r < HWNAS_MAX_RUNGS; r++)
         hwnas_results_close(p->rungs[r]);
+    hwnas_results_close(p->curves);
     free(p->words);
     free(p->name);
     free(p->cache);
     free(p);
 }
 
-/* ---- Percent or fraction ---- */
-
-static hwnas_giver giver_of(const hwnas_training_program *p, const char *said)
-{
-    return (hwnas_giver){.column = p->base.target,
-                         .printed = p->printed,
-                         .has_percentage = hwnas_has_percentage(p->results),
-                         .said = said,
-                         .how_to_say =
-                             "print a percentage above 1, or '0.95 %' for one below, or say "
-                             "'command:PROGRAM#printed=percent' (or fraction)",
-                         .how_to_name = "#column=NAME"};
-}
+/* ---- Runs ---- */
 
 /* Brings an answer into the column's unit. */
 static hwnas_status convert(const hwnas_training_program *p, hwnas_run *run)
 {
     char *said = hwnas_printf("'%s' printed", run->name ? run->name : run->arguments[0]);
-    const hwnas_giver giver = giver_of(p, said);
+    const hwnas_giver giver = hwnas_training_program_giver(p, said);
     const hwnas_status status =
         hwnas_percent_convert(&run->mean, &run->sd, run->is_percent, &giver);
     free(said);
     return status;
-}
-
-hwnas_training_program *hwnas_training_program_new(const char *kind, const hwnas_space *space)
-{
-    hwnas_training_program *p = hwnas_alloc(sizeof *p);
-    p->base = (hwnas_predictor){.ops = &hwnas_predictor_command,
-                                .kind = kind,
-                                .space = space,
-                                .target = hwnas_strdup("accuracy_pct")};
-    p->timeout = 86400;
-    p->jobs = 1;
-    p->retries = 1;
-    p->n_rungs = 1;
-    return p;
-}
-
-/* RESULTS.csv of whole trainings, RESULTS.rung1.csv of cheaper ones: yours to free(). */
-static char *results_file(const hwnas_training_program *p, int rung)
-{
-    const int n = (int)strlen(p->cache) - (hwnas_ends_with(p->cache, ".csv") ? 4 : 0);
-    return rung ? hwnas_printf("%.*s.rung%d.csv", n, p->cache, rung) : hwnas_strdup(p->cache);
-}
-
-hwnas_status hwnas_training_program_open_results(hwnas_training_program *p)
-{
-    p->base.unit = hwnas_strdup(hwnas_column_unit(p->base.target));
-    for (int r = 0; r < (int)p->n_rungs; r++) {
-        char *file = results_file(p, r);
-        const hwnas_status status = hwnas_results_open(&p->rungs[r], file, p->base.target);
-        free(file);
-        TRY(status);
-        p->results = p->rungs[r];
-        const hwnas_giver giver = giver_of(p, "");
-        TRY(hwnas_percent_check(p->results, &giver));
-    }
-    p->results = p->rungs[0];
-    return HWNAS_OK;
 }
 
 int hwnas_predictor_rungs(const hwnas_predictor *base)
@@ -215,6 +88,26 @@ void hwnas_predictor_use_rung(hwnas_predictor *base, int rung)
         p->rung = rung;
         p->results = p->rungs[rung];
     }
+}
+
+bool hwnas_predictor_gives_up(const hwnas_predictor *base)
+{
+    return base->ops == &hwnas_predictor_command &&
+           ((const hwnas_training_program *)base)->give_up > 0;
+}
+
+void hwnas_predictor_give_up_below(hwnas_predictor *base, double floor)
+{
+    if (base->ops == &hwnas_predictor_command)
+        ((hwnas_training_program *)base)->floor = floor;
+}
+
+bool hwnas_command_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predictor *base)
+{
+    const hwnas_stopped_training *s = &((const hwnas_training_program *)base)->stopped;
+    *n = (int64_t)s->n;
+    *n_all = (int64_t)s->n_planned;
+    return s->n > 0;
 }
 
 static hwnas_status open_command(hwnas_predictor **out, const char *rest, const hwnas_space *space)
@@ -249,14 +142,14 @@ hwnas_status hwnas_command_check(hwnas_predictor *base)
     return HWNAS_OK;
 }
 
-/* ---- Runs ---- */
-
 /* A network that waits for its accuracy. */
 typedef struct request {
     const hwnas_arch *arch;
     hwnas_digest digest;
     char *code;
     bool is_claimed;
+    hwnas_epochs epochs;
+    hwnas_curve_end end; /* where it would have come to, of one that is not worth going on */
     hwnas_handed handed;
     char *arguments[HWNAS_MAX_ARGUMENTS];
 } request;
@@ -280,6 +173,7 @@ static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
     if (!r->is_claimed)
         return HWNAS_OK;
     TRY(hwnas_results_refresh(results));
+    TRY(hwnas_results_refresh(b->predictor->curves));
     if (!hwnas_results_find(results, r->digest))
         return HWNAS_OK;
     *state = HWNAS_RUN_OVER;
@@ -306,8 +200,47 @@ static hwnas_status prepare(void *context, hwnas_run *run)
     return HWNAS_OK;
 }
 
+/* Whether it is not worth going on with a training; *end: where it would come to. */
+static bool is_hopeless(hwnas_curve_end *end, const hwnas_training_program *p, const double *curve,
+                        size_t n, size_t n_planned)
+{
+    return p->give_up > 0 && p->floor > -INFINITY && n > 0 && n < n_planned &&
+           hwnas_epochs_foresee(end, curve, n, n_planned, p->curves, p->rungs[0]) &&
+           hwnas_curve_chance(end, p->floor) < p->give_up;
+}
+
+/* Only whole trainings are on a front, and have a curve that is kept. */
+static void hear(void *context, hwnas_run *run, const char *line)
+{
+    batch *b = context;
+    const hwnas_training_program *p = b->predictor;
+    request *r = &b->requests[run - b->runs];
+    const hwnas_giver giver = hwnas_training_program_giver(p, "");
+    if (p->rung || run->is_enough || !hwnas_epochs_hear(&r->epochs, line, &giver))
+        return;
+    run->is_enough = is_hopeless(&r->end, p, r->epochs.values, r->epochs.n, r->epochs.n_planned);
+    if (run->is_enough)
+        hwnas_log(HWNAS_LOG_INFO, "%s: ended after epoch %zu of %zu: %g is likely, %g needed",
+                  r->code, r->epochs.n, r->epochs.n_planned, r->end.mean, p->floor);
+}
+
+/* Of a training that came to an end, or was ended; one that says nothing has none. */
+static hwnas_status keep_curve(const batch *b, const request *r, const hwnas_run *run)
+{
+    const hwnas_result row = {.digest = r->digest,
+                              .code = r->code,
+                              .value = run->is_enough ? r->end.mean : run->mean,
+                              .sd = run->is_enough ? r->end.sd : run->sd,
+                              .seconds = run->seconds,
+                              .n_epochs = r->epochs.n_planned,
+                              .curve = r->epochs.values,
+                              .n_curve = r->epochs.n};
+    return row.n_curve ? hwnas_results_add(b->predictor->curves, &row, 1) : HWNAS_OK;
+}
+
 static void clean_up(batch *b, request *r)
 {
+    hwnas_epochs_done(&r->epochs);
     hwnas_handed_done(&r->handed);
     if (r->is_claimed)
         hwnas_claims_give_up(b->claims, r->digest);
@@ -320,14 +253,18 @@ static hwnas_status keep(void *context, hwnas_run *run)
     batch *b = context;
     request *r = &b->requests[run - b->runs];
     hwnas_status status = HWNAS_OK;
-    if (!run->error.status && convert(b->predictor, run) != HWNAS_OK)
+    if (!run->error.status && !run->is_enough && convert(b->predictor, run) != HWNAS_OK)
         run->error = *hwnas_last_error();
+    if (!run->error.status)
+        status = keep_curve(b, r, run);
     if (run->error.status) {
         char *message =
             hwnas_printf("%s: %s", r->code ? r->code : r->digest.hex, run->error.message);
         snprintf(run->error.message, sizeof run->error.message, "%s", message);
         free(message);
-    } else {
+    } else if (run->is_enough) {
+        b->predictor->stopped = (hwnas_stopped_training){r->epochs.n, r->epochs.n_planned, r->end};
+    } else if (status == HWNAS_OK) {
         const hwnas_result result = {.digest = r->digest,
                                      .code = r->code,
                                      .value = run->mean,
@@ -350,10 +287,22 @@ static void tell(void *context)
         watch->tell(watch->context, n_done, b->n, hwnas_now() - b->begun);
 }
 
+/* A training that was ended before, in this process or another, and still is not worth it. */
+static bool was_ended(hwnas_training_program *p, hwnas_digest digest)
+{
+    const hwnas_result *row = p->rung ? NULL : hwnas_results_find(p->curves, digest);
+    hwnas_stopped_training *s = &p->stopped;
+    if (!row || !is_hopeless(&s->end, p, row->curve, row->n_curve, row->n_epochs))
+        return false;
+    s->n = row->n_curve;
+    s->n_planned = row->n_epochs;
+    return true;
+}
+
 /* Asks for a network that is neither known nor asked for. */
 static void ask(batch *b, const hwnas_arch *arch, hwnas_digest digest)
 {
-    if (hwnas_results_find(b->predictor->results, digest))
+    if (hwnas_results_find(b->predictor->results, digest) || was_ended(b->predictor, digest))
         return;
     for (size_t i = 0; i < b->n; i++)
         if (!strcmp(b->requests[i].digest.hex, digest.hex))
@@ -378,9 +327,11 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
                                      .stop = p->base.stop,
                                      .begin = prepare,
                                      .done = keep,
+                                     .says = hear,
                                      .tick = tell,
                                      .context = &b};
     hwnas_digest *digests = hwnas_alloc(n * sizeof *digests);
+    p->stopped = (hwnas_stopped_training){.n = 0};
     b.requests = hwnas_alloc(n * sizeof *b.requests);
     b.runs = hwnas_alloc(n * sizeof *b.runs);
     for (size_t i = 0; i < n; i++) {
@@ -400,7 +351,9 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
     }
     for (size_t i = 0; i < n; i++) {
         const hwnas_result *result = hwnas_results_find(p->results, digests[i]);
-        out[i] = (hwnas_estimate){.mean = result->value, .sd = result->sd, .is_trained = true};
+        out[i] = result
+                     ? (hwnas_estimate){.mean = result->value, .sd = result->sd, .is_trained = true}
+                     : (hwnas_estimate){.mean = p->stopped.end.mean, .sd = p->stopped.end.sd};
     }
 out:
     hwnas_claims_close(b.claims);

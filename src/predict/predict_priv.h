@@ -20,6 +20,10 @@ HWNAS_CHECKED hwnas_status hwnas_fitted_read(hwnas_predictor **out, json_t *file
 /* What a predictor of kind `command` has learned; borrowed. */
 const struct hwnas_results *hwnas_command_results(const hwnas_predictor *command);
 
+/* Whether the last score of a `command` was of a training that was ended after *n of *n_all epochs.
+ */
+bool hwnas_command_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predictor *command);
+
 /* Before a `supernet` is trained: whether it can be. */
 HWNAS_CHECKED hwnas_status hwnas_supernet_check(hwnas_predictor *supernet);
 

@@ -254,12 +254,3 @@ void hwnas_predictor_stop_below(hwnas_predictor *predictor, double floor)
     if (predictor->ops == &hwnas_predictor_samples)
         hwnas_samples_stop_below(((samples_predictor *)predictor)->samples, floor);
 }
-
-bool hwnas_predictor_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predictor *predictor)
-{
-    const hwnas_samples *samples = hwnas_predictor_samples_of(predictor);
-    if (!samples)
-        return false;
-    *n = hwnas_samples_run(n_all, samples);
-    return *n < *n_all;
-}

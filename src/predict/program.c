@@ -31,9 +31,10 @@ typedef struct tail {
     char line[LINE_BYTES + 1];
     size_t n_line;                  /* bytes of a line that has not ended */
     const hwnas_programs *programs; /* who hears each line; NULL: nobody */
+    hwnas_run *run;
 } tail;
 
-typedef enum verdict { RUNNING, TOO_LONG, TOO_MUCH, STOPPED } verdict;
+typedef enum verdict { RUNNING, TOO_LONG, TOO_MUCH, ENOUGH, STOPPED } verdict;
 
 typedef struct child {
     hwnas_run *run; /* NULL: the seat is free */
@@ -90,7 +91,7 @@ static hwnas_status start(child *c, const hwnas_programs *p)
                           "it must exist and be executable, and a script begins with #!");
     }
     c->verdict = RUNNING;
-    c->out = (tail){.fd = out[0], .of = name_of(c->run), .programs = p};
+    c->out = (tail){.fd = out[0], .of = name_of(c->run), .programs = p, .run = c->run};
     c->err = (tail){.fd = err[0], .of = name_of(c->run)};
     return HWNAS_OK;
 }
@@ -105,7 +106,7 @@ static void log_bytes(tail *t, const char *bytes, size_t n)
         if ((is_end || t->n_line == LINE_BYTES) && t->n_line) {
             t->line[t->n_line] = '\0';
             if (t->programs && t->programs->says)
-                t->programs->says(t->programs->context, t->line);
+                t->programs->says(t->programs->context, t->run, t->line);
             hwnas_log(HWNAS_LOG_DEBUG, "%s: %.*s", t->of, (int)t->n_line, t->line);
             t->n_line = 0;
         }
@@ -220,6 +221,8 @@ static hwnas_status judge(child *c, int wait_status, const hwnas_programs *p)
                           "let it write its log to a file");
     case STOPPED:
         return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while '%s' was running", name);
+    case ENOUGH: /* however it ended: a quick one may have been over when it was told to */
+        return HWNAS_OK;
     case RUNNING:
         break;
     }
@@ -261,6 +264,8 @@ static bool attend(child *c, const hwnas_programs *p)
     drain(&c->err);
     if (p->stop && *p->stop)
         stop(c, STOPPED);
+    else if (c->run->is_enough)
+        stop(c, ENOUGH);
     else if (c->out.total > MAX_OUTPUT || c->err.total > MAX_OUTPUT)
         stop(c, TOO_MUCH);
     else if (hwnas_now() - c->begun > p->timeout)
@@ -269,6 +274,8 @@ static bool attend(child *c, const hwnas_programs *p)
         return false;
     drain(&c->out);
     drain(&c->err);
+    if (c->run->is_enough && c->verdict == RUNNING)
+        c->verdict = ENOUGH;
     close_fd(&c->out.fd);
     close_fd(&c->err.fd);
     c->run->seconds = hwnas_now() - c->begun;

@@ -25,6 +25,8 @@ typedef struct hwnas_run {
     double mean, sd;   /* sd NaN: the program gave none */
     bool is_percent;   /* it put % behind */
     double seconds;    /* of the last attempt */
+    bool is_enough;    /* says() may set it: what was said is enough, and the program is ended;
+                          then the run has neither an error nor an answer */
 } hwnas_run;
 
 typedef struct hwnas_programs {
@@ -39,7 +41,7 @@ typedef struct hwnas_programs {
      * change the run's message. */
     hwnas_status (*done)(void *context, hwnas_run *run);
     /* (optional) Each line of its standard output, as it comes. */
-    void (*says)(void *context, const char *line);
+    void (*says)(void *context, hwnas_run *run, const char *line);
     /* (optional) What the last line that it printed means, instead of an accuracy. */
     hwnas_status (*read)(void *context, const char *line);
     /* (optional) Called many times a second while something runs or is left for later. */

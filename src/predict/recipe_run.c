@@ -51,9 +51,10 @@ static hwnas_status is_done(void *context, hwnas_run *run)
     return HWNAS_OK;
 }
 
-static void say(void *context, const char *line)
+static void say(void *context, hwnas_run *run, const char *line)
 {
     const session *s = context;
+    (void)run;
     if (s->run->says)
         s->run->says(s->run->context, line);
 }

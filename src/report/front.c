@@ -269,6 +269,13 @@ static void add_estimates(hwnas_str *out, const hwnas_summary *s)
         hwnas_str_addf(out, ": %.1f %% off in the median", 100 * s->estimate_error);
 }
 
+static void add_ended_early(hwnas_str *out, const hwnas_summary *s)
+{
+    if (s->n_ended_early)
+        hwnas_str_addf(out, "\ntrainings   %zu ended early, as their curves told enough",
+                       s->n_ended_early);
+}
+
 /* Why networks dropped out: the last that did. */
 static void add_failure(hwnas_str *out, const hwnas_summary *s)
 {
@@ -321,6 +328,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
                        (unsigned long long)s->n_outside);
     add_failure(out, s);
     add_estimates(out, s);
+    add_ended_early(out, s);
     hwnas_verified_text(out, s);
     hwnas_slow_ones_text(out, s);
     if (s->ended)
@@ -462,6 +470,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
                   "interrupted", s->is_interrupted);
     json_object_set_new(json, "hypervolume", hwnas_indicators_json(s, &s->fronts[0]));
     json_object_set_new(json, "failed_by", hwnas_failure_counts_json(s));
+    json_object_set_new(json, "ended_early", json_integer((json_int_t)s->n_ended_early));
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
     json_object_set_new(json, "other_limits", hwnas_other_limits_json(s));
     json_object_set_new(json, "among",

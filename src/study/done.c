@@ -71,7 +71,8 @@ static bool is_wrong(const hwnas_session *s, size_t id)
 
 static void add_to_fronts(hwnas_session *s, size_t id)
 {
-    if (s->scores.rows[id].violation != 0 || s->done[id].rung || is_wrong(s, id))
+    if (s->scores.rows[id].violation != 0 || s->done[id].rung || s->done[id].is_partial ||
+        is_wrong(s, id))
         return;
     hwnas_point point = {.id = id};
     memcpy(point.objectives, hwnas_scores_objectives(&s->scores, id),
@@ -116,6 +117,7 @@ static void note_done(hwnas_session *s, size_t id, const hwnas_trial *trial)
     *done = (hwnas_done){.number = trial->number,
                          .rung = trial->rung,
                          .is_unstable = trial->is_unstable,
+                         .is_partial = hwnas_trial_is_partial(trial),
                          .is_missed = evidence.n_missed,
                          .is_disturbed = evidence.n_disturbed};
     s->last_status = trial->status;

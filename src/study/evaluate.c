@@ -202,13 +202,14 @@ static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)
     return true;
 }
 
-/* How many samples an accuracy is of that was not worth more. */
-static void add_samples(json_t *detail, const hwnas_evaluator *e, const hwnas_trial *trial)
+/* How many samples or epochs an accuracy is of that was not worth more. */
+static void add_part(json_t *detail, const hwnas_evaluator *e, const hwnas_trial *trial)
 {
     int64_t n, n_all;
+    const bool is_of_curve = hwnas_trial_value_of(trial, HWNAS_OF_CURVE);
     if (hwnas_trial_is_partial(trial) && hwnas_predictor_was_stopped(&n, &n_all, e->predictor))
         json_object_set_new(
-            detail, "accuracy_samples",
+            detail, is_of_curve ? "accuracy_epochs" : "accuracy_samples",
             json_pack("{s:I, s:I}", "run", (json_int_t)n, "there", (json_int_t)n_all));
 }
 
@@ -263,7 +264,7 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e,
         keep_detail(trial, detail);
         goto out;
     }
-    add_samples(detail, e, trial);
+    add_part(detail, e, trial);
     /* What was left unmeasured misses a limit already, which is violation enough. */
     bool is_whole = is_complete(e, trial) && !hwnas_trial_is_estimated(trial);
     if (is_whole)

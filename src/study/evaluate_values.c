@@ -10,6 +10,7 @@
 #include "study/evaluator.h"
 #include "study/write_network.h"
 #include "trial/judge.h"
+#include "trial/skip.h"
 
 /* Puts a value at the end of the trial's, unless it has one of that name: the first to say a value
  * is nearer to the truth, a device before a count. */
@@ -126,12 +127,13 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
 static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_estimate *estimate)
 {
     int64_t n, n_all;
-    return hwnas_predictor_was_stopped(&n, &n_all, e->predictor) ? HWNAS_PARTIAL
-           : estimate->is_trained                                ? HWNAS_TRAINED
-           : hwnas_predictor_ranks_only(e->predictor)            ? HWNAS_COMPUTED
-           : estimate->is_outside                                ? HWNAS_EXTRAPOLATED
-           : estimate->sd == 0                                   ? HWNAS_REPLAYED
-                                                                 : HWNAS_PREDICTED;
+    const bool was_stopped = hwnas_predictor_was_stopped(&n, &n_all, e->predictor);
+    return was_stopped            ? (estimate->is_trained ? HWNAS_PARTIAL : HWNAS_OF_CURVE)
+           : estimate->is_trained ? HWNAS_TRAINED
+           : hwnas_predictor_ranks_only(e->predictor) ? HWNAS_COMPUTED
+           : estimate->is_outside                     ? HWNAS_EXTRAPOLATED
+           : estimate->sd == 0                        ? HWNAS_REPLAYED
+                                                      : HWNAS_PREDICTED;
 }
 
 static void add_estimate(hwnas_trial *trial, const hwnas_evaluator *e,
@@ -187,6 +189,29 @@ static double accuracy_floor(const hwnas_goals *goals)
     return floor;
 }
 
+/* What a training must reach to be worth it, where latencies that are not measured yet are as good
+ * as they are estimated to be at best. */
+static hwnas_status find_floor(double *out, const hwnas_trial *trial, hwnas_evaluator *e,
+                               const hwnas_candidate *c)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_trial known = {.number = trial->number};
+    for (size_t i = 0; i < trial->n_values; i++)
+        hwnas_trial_add(&known, &trial->values[i]);
+    for (int i = 0; i < e->n; i++) {
+        const hwnas_goal goal =
+            hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY), i, &e->job->goals.devices);
+        bool is_known;
+        double error;
+        if (runs_at(&e->sites[i]) && !hwnas_trial_value(&known, goal.name))
+            TRY_OUT(hwnas_evaluate_recall(&is_known, &error, &known, e, c, i));
+    }
+    *out = hwnas_trial_accuracy_floor(&known, &e->job->goals, c->front);
+out:
+    free(known.values);
+    return status;
+}
+
 hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
                                      const hwnas_candidate *c)
 {
@@ -206,7 +231,13 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     const hwnas_precision precision = hwnas_trial_precision(e->job, c->settings, -1);
     hwnas_predictor_use_precision(e->predictor,
                                   hwnas_precision_has_form(precision) ? precision : HWNAS_F32);
-    TRY(hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1));
+    double floor = -INFINITY;
+    if (hwnas_predictor_gives_up(e->predictor) && !c->rung)
+        TRY(find_floor(&floor, trial, e, c));
+    hwnas_predictor_give_up_below(e->predictor, floor);
+    const hwnas_status status = hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1);
+    hwnas_predictor_give_up_below(e->predictor, -INFINITY);
+    TRY(status);
     /* How much of the loss of all layers in bytes a part of them has is not known. */
     const bool has_bytes = precision == HWNAS_S8 || hwnas_trial_mixing(e->job, c->settings, -1);
     const hwnas_source source = has_bytes               ? take_off_loss(&estimate, e, c)

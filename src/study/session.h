@@ -40,6 +40,7 @@ typedef struct hwnas_done {
     uint64_t number;
     int rung;
     bool is_unstable;
+    bool is_partial;              /* on no front */
     bool is_missed, is_disturbed; /* counted so as evidence */
 } hwnas_done;
 

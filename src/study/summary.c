@@ -99,6 +99,7 @@ static void count(hwnas_summary *s)
         s->n_failed += trial->status != HWNAS_OK;
         s->n_short += trial->rung > 0;
         s->n_estimated += hwnas_trial_is_estimated(trial);
+        s->n_ended_early += hwnas_trial_value_of(trial, HWNAS_OF_CURVE) != NULL;
         hwnas_evidence_add(&s->evidence, trial, &s->job.goals);
         for (int f = 0; f < s->n_fronts; f++)
             is_feasible |= hwnas_trial_is_feasible(trial, &s->job.goals, f);

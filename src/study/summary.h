@@ -32,6 +32,7 @@ typedef struct hwnas_summary {
     uint64_t n_warm;    /* trials taken over from another study, the first ones */
     uint64_t n_outside; /* of it, left out: they have values that the predictor has not seen */
     size_t n_trials, n_finished, n_failed, n_feasible;
+    size_t n_ended_early;  /* of the finished: trainings, as their curves told enough */
     size_t n_estimated;    /* of the finished: not measured, as their estimates told enough */
     size_t n_remeasured;   /* estimated first, and measured then */
     double estimate_error; /* of these, where the machine was quiet: relative, median; NaN: none */

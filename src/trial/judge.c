@@ -93,7 +93,8 @@ bool hwnas_trial_is_feasible(const hwnas_trial *trial, const hwnas_goals *goals,
 bool hwnas_trial_meets_targets(const hwnas_trial *trial, const hwnas_goals *goals)
 {
     if (!goals->n_targets || !trial->is_finished || trial->rung ||
-        hwnas_trial_is_estimated(trial) || hwnas_trial_score(trial, goals).violation > 0)
+        hwnas_trial_is_estimated(trial) || hwnas_trial_is_partial(trial) ||
+        hwnas_trial_score(trial, goals).violation > 0)
         return false;
     for (int i = 0; i < goals->n_targets; i++)
         if (limit_violation(trial, &goals->targets[i], true) > 0)

@@ -14,19 +14,26 @@ static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
     return hwnas_limit_violation(limit, best, best) > 0;
 }
 
+/* The best that an objective can be, minimised; false: it is not known. */
+static bool find_best(double *out, const hwnas_trial *trial, const hwnas_goals *goals,
+                      const hwnas_goal *goal)
+{
+    const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+    if (!v)
+        return false;
+    const bool is_maximised = goal->metric->is_maximised;
+    const double best = v->source != HWNAS_ESTIMATED || goals->is_aggressive ? v->value
+                        : is_maximised                                       ? v->high
+                                                                             : v->low;
+    *out = is_maximised ? -best : best;
+    return true;
+}
+
 bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_goals *goals)
 {
-    for (int i = 0; i < goals->n_objectives; i++) {
-        const hwnas_goal *goal = &goals->objectives[i];
-        const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
-        if (!v)
+    for (int i = 0; i < goals->n_objectives; i++)
+        if (!find_best(&out[i], trial, goals, &goals->objectives[i]))
             return false;
-        const bool is_maximised = goal->metric->is_maximised;
-        const double best = v->source != HWNAS_ESTIMATED || goals->is_aggressive ? v->value
-                            : is_maximised                                       ? v->high
-                                                                                 : v->low;
-        out[i] = is_maximised ? -best : best;
-    }
     return true;
 }
 
@@ -45,6 +52,39 @@ bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_goals *goa
         if (hwnas_dominates(front->points[i].objectives, best, goals->n_objectives))
             return true;
     return false;
+}
+
+/* In all objectives but one. */
+static bool is_as_good(const double *member, const double *objectives, int n, int axis)
+{
+    for (int k = 0; k < n; k++)
+        if (k != axis && member[k] > objectives[k])
+            return false;
+    return true;
+}
+
+double hwnas_trial_accuracy_floor(const hwnas_trial *trial, const hwnas_goals *goals,
+                                  const hwnas_front *front)
+{
+    const hwnas_metric *accuracy = hwnas_metric_of(HWNAS_ACCURACY);
+    double floor = -INFINITY, best[HWNAS_MAX_OBJECTIVES];
+    int axis = -1;
+    if (hwnas_n_fronts(goals) > 1)
+        return floor;
+    for (int i = 0; i < goals->n_limits; i++)
+        if (goals->limits[i].goal.metric == accuracy && !goals->limits[i].is_upper)
+            floor = fmax(floor, goals->limits[i].value);
+    for (int i = 0; i < goals->n_objectives; i++)
+        if (goals->objectives[i].metric == accuracy)
+            axis = i;
+        else if (!find_best(&best[i], trial, goals, &goals->objectives[i]))
+            return floor;
+    for (size_t i = 0; front && axis >= 0 && i < front->n; i++) {
+        const double *member = front->points[i].objectives;
+        if (is_as_good(member, best, goals->n_objectives, axis))
+            floor = fmax(floor, -member[axis]);
+    }
+    return floor;
 }
 
 /* What the job asks for is known, but for one value; of what devices give, or of all. */
@@ -88,10 +128,7 @@ double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_goals *goals,
     }
     for (size_t i = 0; front && axis >= 0 && i < front->n; i++) {
         const double *member = front->points[i].objectives;
-        bool is_as_good = true;
-        for (int k = 0; k < goals->n_objectives; k++)
-            is_as_good &= k == axis || member[k] <= best[k];
-        if (is_as_good)
+        if (is_as_good(member, best, goals->n_objectives, axis))
             least = fmin(least, member[axis]);
     }
     return isinf(least) ? 0 : least;

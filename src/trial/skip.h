@@ -19,6 +19,12 @@ bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals);
 bool hwnas_trial_cannot_improve(const hwnas_trial *trial, const hwnas_goals *goals,
                                 const hwnas_front *front);
 
+/* The accuracy below which a trial misses a limit, or a member of `front` (NULL: not known)
+ * dominates it, whatever else is found: what is estimated counts as the best that it can be.
+ * -INFINITY: there is none, as its other objectives are not known, or nobody is as good in them. */
+double hwnas_trial_accuracy_floor(const hwnas_trial *trial, const hwnas_goals *goals,
+                                  const hwnas_front *front);
+
 /* Seconds from which on the median latency on a device, whose value will be called `latency`,
  * decides alone that the trial misses a limit or that a member of `front` (NULL: not known)
  * dominates it; 0: there is no such number, as the job asks for something else that the same run

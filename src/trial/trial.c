@@ -12,7 +12,7 @@ const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
     [HWNAS_REPLAYED] = {"replayed", .is_said = false},
     [HWNAS_TOLD] = {"told", .is_said = true, .is_of_run = true},
     [HWNAS_TRAINED] = {"trained", .is_said = true},
-    [HWNAS_PARTIAL] = {"partial", .is_said = true},
+    [HWNAS_PARTIAL] = {"partial", .is_said = true, .is_partial = true},
     [HWNAS_PREDICTED] = {"predicted", .is_said = true, .is_predicted = true,
                          .is_interpolated = true},
     [HWNAS_EXTRAPOLATED] = {"extrapolated", .is_said = true, .doubt = "outside what was learned",
@@ -23,6 +23,9 @@ const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES] = {
     [HWNAS_OF_FLOATS] = {"predicted-floats", .is_said = true,
                          .doubt = "predicted for floats: what 4-bit weights cost is not known",
                          .is_predicted = true},
+    [HWNAS_OF_CURVE] = {"predicted-curve", .is_said = true,
+                        .doubt = "predicted by the curve of a training that was ended early",
+                        .is_predicted = true, .is_partial = true},
     [HWNAS_ESTIMATED] = {"estimated", .is_said = true},
 };
 
@@ -126,5 +129,8 @@ bool hwnas_trial_is_estimated(const hwnas_trial *trial)
 
 bool hwnas_trial_is_partial(const hwnas_trial *trial)
 {
-    return hwnas_trial_value_of(trial, HWNAS_PARTIAL) != NULL;
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (hwnas_sources[trial->values[i].source].is_partial)
+            return true;
+    return false;
 }

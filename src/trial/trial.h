@@ -20,7 +20,8 @@ typedef enum hwnas_source {
     HWNAS_EXTRAPOLATED, /* the same, of a network outside what it has learned from */
     HWNAS_PRIOR,        /* predicted of floats, less what int8 costs networks of its family */
     HWNAS_OF_FLOATS,    /* predicted of floats, where what the network is in costs unknown points */
-    HWNAS_ESTIMATED,    /* in the place of a measurement; such a trial is on no front */
+    HWNAS_OF_CURVE,  /* predicted by the curve of a training that was ended; on no front either */
+    HWNAS_ESTIMATED, /* in the place of a measurement; such a trial is on no front */
     HWNAS_N_SOURCES
 } hwnas_source;
 
@@ -30,6 +31,7 @@ typedef struct hwnas_source_kind {
     const char *doubt; /* (optional) the same, instead of the name: "66.12 % ! outside ..." */
     bool is_predicted; /* a training would know better */
     bool is_interpolated; /* predicted of what the predictor has learned from, by itself alone */
+    bool is_partial;      /* of a part of the samples or epochs: a trial with it is on no front */
     bool is_of_run;    /* a device ran the network: what it took holds for its duplicates */
 } hwnas_source_kind;
 extern const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES];
@@ -93,7 +95,7 @@ bool hwnas_trial_is_measured(const hwnas_trial *trial);
 bool hwnas_trial_was_run(const hwnas_trial *trial);
 /* Some value is an estimate in the place of a measurement: it cannot be on a front. */
 bool hwnas_trial_is_estimated(const hwnas_trial *trial);
-/* Some value is of a part of the samples: it cannot be on a front. */
+/* Some value is of a part of the samples or epochs: it cannot be on a front. */
 bool hwnas_trial_is_partial(const hwnas_trial *trial);
 
 #endif

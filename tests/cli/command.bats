@@ -279,3 +279,63 @@ END
     fails 2 "must be a number" './train#timeout=soon'
     fails 2 "is not an option" './train#3'
 }
+
+# Networks of nas_bench_201 whose end follows from their code, and whose curves are near each other: half of what is
+# still to be gained comes with each of eight epochs.
+curves() {
+    cat >train <<'END'
+#!/bin/sh
+echo "$HWNAS_CODE" >>calls
+awk -v code="$HWNAS_CODE" 'BEGIN {
+    for (i = 1; i <= 6; i++) { d = substr(code, i, 1); end += d; wobble = (wobble * 5 + d + i) % 17 }
+    end = 50 + 2 * end + wobble / 17
+    for (e = 1; e <= 8; e++)
+        printf "epoch %d of 8: validation %.3f %%\n", e, end - (20 + wobble / 4) / 2 ^ e + (e < 8) * ((e * 7 + wobble) % 5 - 2) / 10
+    printf "%.3f %%\n", end }'
+END
+    chmod +x train
+}
+
+@test "a training that hardly can win is ended early, kept as a prediction, and never trained again" {
+    curves
+    local how=(search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --study s.db --json)
+    ends 0 "${how[@]}" --trials 30 --accuracy command:./train
+    ends 0 "${how[@]}" --trials 40 --accuracy command:./train --resume
+    is out 'd["finished"] == 40 and d["ended_early"] > 10 and all(t["objectives"]["accuracy"]["source"] == "trained" for t in d["front"])'
+    ends 0 study show s.db
+    says out '*trainings   * ended early, as their curves told enough'
+    ends 0 study trials s.db --json
+    mv out trials
+    cat >look.py <<'END'
+import csv, json
+def truth(code):
+    wobble = 0
+    for i, d in enumerate(map(int, code)):
+        wobble = (wobble * 5 + d + i + 1) % 17
+    return 50 + 2 * sum(map(int, code)) + wobble / 17
+trials = json.load(open("trials"))["trials"]
+ended = [t for t in trials if t["objectives"]["accuracy"]["source"] == "predicted-curve"]
+whole = {row["digest"] for row in csv.DictReader(open("train.nas_bench_201.csv"))}
+curves = {row["digest"]: row for row in csv.DictReader(open("train.nas_bench_201.curves.csv"))}
+assert len(ended) > 10 and not any(t["front"] or t["digest"] in whole for t in ended)
+for t in ended:
+    told, epochs = t["objectives"]["accuracy"], t["measurement"]["accuracy_epochs"]
+    assert 0 < epochs["run"] < epochs["there"] == 8, t
+    assert len(curves[t["digest"]]["curve"].split()) == epochs["run"]
+    assert abs(told["value"] - truth(t["arch"])) < 8 * (told["high"] - told["value"]), (t, truth(t["arch"]))
+    # Somebody is as small, and more accurate.
+    assert any(o["objectives"]["macs"]["value"] <= t["objectives"]["macs"]["value"] and
+               o["objectives"]["accuracy"]["value"] > told["value"] for o in trials if o["front"]), t
+assert len({t["digest"] for t in trials}) == len(curves) == len(open("calls").readlines()), "each once"
+END
+    /usr/bin/python3 look.py
+    # Another study knows them, too: nothing is trained.
+    cp calls before
+    ends 0 search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --trials 40 --study t.db --json --accuracy command:./train
+    cmp calls before
+    # Who wants each trained to its end says so.
+    rm calls train.nas_bench_201.*csv
+    ends 0 search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --trials 40 --study u.db --json --accuracy command:./train#give-up=0
+    is out 'd["ended_early"] == 0 and d["feasible"] == 40'
+    refuses 2 "'give-up' of a command must be a number from 0 to 0.5" predictor score command:./train#give-up=1 nas_bench_201 data.csv
+}

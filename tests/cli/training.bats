@@ -299,7 +299,7 @@ END
     # Python in which a training waits while there are as many results as the file `hold` says.
     cat >python <<'END'
 #!/bin/sh
-until [ ! -e hold ] || [ "$(cat recipe.many.*csv 2>/dev/null | grep -vc ^code)" -lt "$(cat hold)" ]; do sleep 0.05; done
+until [ ! -e hold ] || [ "$(cat recipe.many.csv recipe.many.rung*.csv 2>/dev/null | grep -vc ^code)" -lt "$(cat hold)" ]; do sleep 0.05; done
 exec /usr/bin/python3 "$@"
 END
     chmod +x python
@@ -308,7 +308,7 @@ END
         echo $n >hold
         HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" "${how[@]}" $([ ! -e s.db ] || echo --resume) --quiet >out 2>err &
         pid=$!
-        until [ "$(cat recipe.many.*csv 2>/dev/null | grep -vc ^code)" -ge $n ]; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
+        until [ "$(cat recipe.many.csv recipe.many.rung*.csv 2>/dev/null | grep -vc ^code)" -ge $n ]; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
         kill -9 $pid
         wait $pid || true
     done

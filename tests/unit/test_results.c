@@ -1,5 +1,5 @@
-/* test_results.c: what a user's trainings go through: the file of results, the choice of what to
- * train, vectors, programs. The command line's tests do the rest. */
+/* test_results.c: what a user's trainings go through: the files of results and of curves, the
+ * choice of what to train, vectors, programs. The command line's tests do the rest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
+#include "predict/curve.h"
+#include "predict/epochs.h"
 #include "predict/program.h"
 #include "predict/results.h"
 #include "predict/suggest.h"
@@ -333,6 +336,24 @@ static void write_script(const char *text)
 static const hwnas_programs one_script = {
     .jobs = 1, .retries = 3, .timeout = 60, .begin = begin_script, .done = done};
 
+static void hear_enough(void *context, hwnas_run *run, const char *line)
+{
+    (void)context;
+    run->is_enough |= !strcmp(line, "enough");
+}
+
+/* It would go on for ten minutes, and would be tried again if it had failed. */
+static void a_program_that_said_enough_is_ended(void **state)
+{
+    hwnas_programs programs = one_script;
+    hwnas_run run = {0};
+    (void)state;
+    programs.says = hear_enough;
+    write_script("#!/bin/sh\necho begun\necho enough\nsleep 600\necho 7\n");
+    assert_int_equal(hwnas_programs_run(&programs, &run, 1), HWNAS_OK);
+    assert_true(run.is_enough && run.error.status == HWNAS_OK && run.seconds < 300);
+}
+
 /* nohup, some containers and shells hand it down so. */
 static void sigchld_may_be_ignored(void **state)
 {
@@ -394,6 +415,151 @@ static void a_busy_program_is_waited_for(void **state)
     }
 }
 
+/* ---- Curves ---- */
+
+/* What a trainer says, in lines, and the curve that follows. */
+static void epochs_are_heard(void **state)
+{
+    const hwnas_giver giver = {.column = "acc_pct", .has_percentage = true, .said = "it printed"};
+    const struct {
+        const char *line;
+        double value; /* NAN: the line says nothing new */
+        size_t n, n_planned;
+    } steps[] = {{"was epoch 1 of 4: loss 0.9, validation 50.25 %", 50.25, 1, 4},
+                 {"epoch 2 of 4: 61", 61, 2, 4},
+                 {"epochs are long", NAN, 2, 4},
+                 {"epoch 4 of 4: 80", NAN, 2, 4},
+                 {"epoch 5 of 4: 80", NAN, 2, 4},
+                 {"epoch -1 of 4: 80", NAN, 2, 4},
+                 {"epoch 3 of 4: loss nan", NAN, 2, 4},
+                 {"epoch 3 of 4: 161", NAN, 2, 4},
+                 {"epoch 3 of 4: loss 0.5 validation 7.5e1%", 75, 3, 4},
+                 {"epoch 1 of 9: 33.5", 33.5, 1, 9}}; /* it began anew */
+    hwnas_epochs e = {.n = 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        assert_int_equal(hwnas_epochs_hear(&e, steps[i].line, &giver), !isnan(steps[i].value));
+        assert_int_equal(e.n, steps[i].n);
+        assert_int_equal(e.n_planned, steps[i].n_planned);
+        if (!isnan(steps[i].value))
+            assert_true(e.values[e.n - 1] == steps[i].value);
+    }
+    hwnas_epochs_done(&e);
+}
+
+static void curves_come_back(void **state)
+{
+    hwnas_results *r;
+    char *text;
+    size_t length;
+    (void)state;
+    unlink(path);
+    assert_int_equal(hwnas_results_open_curves(&r, path, "acc"), HWNAS_OK);
+    double curve[] = {1.5, -2e-5, 30};
+    hwnas_result row = result("1", "a,b", 33);
+    row.n_epochs = 9;
+    row.curve = curve;
+    row.n_curve = 3;
+    assert_int_equal(hwnas_results_add(r, &row, 1), HWNAS_OK);
+    hwnas_results_close(r);
+    assert_int_equal(hwnas_results_open_curves(&r, path, "acc"), HWNAS_OK);
+    assert_int_equal(r->rows[0].n_epochs, 9);
+    assert_int_equal(r->rows[0].n_curve, 3);
+    assert_memory_equal(r->rows[0].curve, curve, sizeof curve);
+    hwnas_results_close(r);
+    /* A last number that may be cut is none; nor is a file of the other kind taken for one. */
+    assert_int_equal(hwnas_file_read(&text, &length, path, 1 << 20), HWNAS_OK);
+    assert_int_equal(hwnas_file_write(path, text, length - 2), HWNAS_OK);
+    assert_int_equal(hwnas_results_open_curves(&r, path, "acc"), HWNAS_OK);
+    assert_int_equal(r->rows[0].n_curve, 2);
+    hwnas_results_close(r);
+    assert_int_equal(hwnas_results_open(&r, path, "acc"), HWNAS_E_INPUT);
+    strcpy(strstr(text, " -2e-05"), " x 30\n");
+    assert_int_equal(hwnas_file_write(path, text, strlen(text)), HWNAS_OK);
+    assert_int_equal(hwnas_results_open_curves(&r, path, "acc"), HWNAS_E_INPUT);
+    free(text);
+}
+
+/* Student's t as tables of it have it: 90 % of five degrees of freedom lie within 2.015, 95 % of
+ * six within 2.447. */
+static void an_end_is_students(void **state)
+{
+    hwnas_curve_end end = {.middle = 10, .scale = 2, .freedom = 5};
+    double low, high;
+    (void)state;
+    hwnas_curve_interval(&low, &high, &end, 0.9);
+    assert_true(fabs(low - (10 - 2 * 2.015)) < 2e-3 && fabs(high - (10 + 2 * 2.015)) < 2e-3);
+    assert_true(fabs(hwnas_curve_chance(&end, high) - 0.05) < 1e-9);
+    end.freedom = 6;
+    hwnas_curve_interval(&low, &high, &end, 0.95);
+    assert_true(fabs(high - (10 + 2 * 2.447)) < 2e-3);
+    end.scale = 0;
+    assert_true(hwnas_curve_chance(&end, 9) == 1 && hwnas_curve_chance(&end, 11) == 0);
+}
+
+/* Of real trainings (tests/data/fashion_curves.csv): the ends of others lie in the 90 % intervals
+ * as often as these say, and are nearer to the middle than to the last value plus the mean gain. */
+static void curves_of_trainings_are_foreseen(void **state)
+{
+    enum { KNOWN = 20, EPOCHS = 9, MOST = 100 };
+    static double values[MOST][EPOCHS];
+    hwnas_csv *csv;
+    (void)state;
+    assert_int_equal(hwnas_csv_load(&csv, HWNAS_TEST_DATA "/fashion_curves.csv"), HWNAS_OK);
+    for (size_t first = 0, n; first < csv->n_rows; first += n) {
+        const char *schedule = hwnas_csv_cell(csv, first, 0);
+        double error = 0, plain_error = 0;
+        size_t inside = 0, judged = 0;
+        for (n = 0; first + n < csv->n_rows && n < MOST; n++) {
+            if (strcmp(hwnas_csv_cell(csv, first + n, 0), schedule))
+                break;
+            for (size_t k = 0; k < EPOCHS; k++)
+                assert_int_equal(hwnas_csv_number(&values[n][k], csv, first + n, k + 1), HWNAS_OK);
+        }
+        for (size_t i = 0; i < n; i++)
+            for (size_t epochs = 1; epochs < EPOCHS; epochs++) {
+                hwnas_curve known[KNOWN];
+                hwnas_curve_end end;
+                double gain = 0, low, high;
+                for (size_t k = 0; k < KNOWN; k++) {
+                    const double *other = values[(i + 1 + k) % n];
+                    known[k] = (hwnas_curve){other, EPOCHS, other[EPOCHS - 1]};
+                    gain += (other[EPOCHS - 1] - other[epochs - 1]) / KNOWN;
+                }
+                assert_true(hwnas_curve_extrapolate(&end, values[i], epochs, known, KNOWN, true));
+                hwnas_curve_interval(&low, &high, &end, 0.9);
+                const double truth = values[i][EPOCHS - 1];
+                inside += low <= truth && truth <= high;
+                error += fabs(end.mean - truth);
+                plain_error += fabs(values[i][epochs - 1] + gain - truth);
+                judged++;
+            }
+        const double share = (double)inside / (double)judged;
+        print_message("# %s: %zu trainings, %.1f %% inside, off by %.2f points (%.2f)\n", schedule,
+                      n, 100 * share, error / (double)judged, plain_error / (double)judged);
+        assert_true(n > KNOWN);
+        assert_true(share >= 0.86 && share <= 0.94);
+        assert_true(error < 0.8 * plain_error);
+    }
+    hwnas_csv_free(csv);
+}
+
+/* Too few curves, curves that are shorter, or all alike. */
+static void little_is_known_of_few_curves(void **state)
+{
+    static const double rising[] = {10, 20, 30}, flat[] = {50, 50, 50};
+    hwnas_curve known[HWNAS_CURVES_FEWEST];
+    hwnas_curve_end end;
+    (void)state;
+    for (size_t i = 0; i < HWNAS_CURVES_FEWEST; i++)
+        known[i] = (hwnas_curve){flat, 3, 50};
+    assert_false(hwnas_curve_extrapolate(&end, rising, 2, known, HWNAS_CURVES_FEWEST - 1, true));
+    assert_true(hwnas_curve_extrapolate(&end, flat, 2, known, HWNAS_CURVES_FEWEST, false));
+    assert_true(end.mean == 50 && hwnas_curve_chance(&end, 50.1) < 1e-6);
+    known[3].n = 1;
+    assert_false(hwnas_curve_extrapolate(&end, rising, 2, known, HWNAS_CURVES_FEWEST, true));
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -425,6 +591,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(sigchld_may_be_ignored),
         cmocka_unit_test(a_retry_that_cannot_start_is_a_failure),
         cmocka_unit_test(a_busy_program_is_waited_for),
+        cmocka_unit_test(a_program_that_said_enough_is_ended),
+        cmocka_unit_test(epochs_are_heard),
+        cmocka_unit_test(curves_come_back),
+        cmocka_unit_test(an_end_is_students),
+        cmocka_unit_test(curves_of_trainings_are_foreseen),
+        cmocka_unit_test(little_is_known_of_few_curves),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -70,6 +70,43 @@ static bool cannot_improve(const hwnas_job *job, const hwnas_front *front, doubl
     return is;
 }
 
+/* From which accuracy on a training is worth it, of a network whose latency is estimated. */
+static void tells_what_a_training_must_reach(void **state)
+{
+    (void)state;
+    hwnas_job *job = load_job("latency.p50 <= 10 ms", "auto");
+    hwnas_front front = {.n_objectives = 2};
+    hwnas_trial trial = {.is_finished = true};
+    assert_true(isinf(hwnas_trial_accuracy_floor(&trial, &job->goals, &front)));
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-90, 5e-3}});
+    hwnas_front_insert(&front, &(hwnas_point){.objectives = {-92, 8e-3}});
+    assert_true(
+        isinf(hwnas_trial_accuracy_floor(&trial, &job->goals, &front))); /* of any latency */
+    add(&trial, "latency.p50", HWNAS_ESTIMATED, 7e-3, 6e-3, 9e-3);       /* 6 ms at best */
+    assert_true(hwnas_trial_accuracy_floor(&trial, &job->goals, &front) == 90);
+    trial.values[0].low = 4e-3; /* it may be the fastest */
+    assert_true(isinf(hwnas_trial_accuracy_floor(&trial, &job->goals, &front)));
+    trial.values[0].source = HWNAS_MEASURED;
+    trial.values[0].value = 8e-3;
+    assert_true(hwnas_trial_accuracy_floor(&trial, &job->goals, &front) == 92);
+    assert_true(isinf(hwnas_trial_accuracy_floor(&trial, &job->goals, NULL)));
+    /* What its curve says of it puts it on no front, however good that is. */
+    add(&trial, "accuracy", HWNAS_OF_CURVE, 99, 98, 100);
+    trial.values[0].high = 9e-3;
+    assert_false(hwnas_trial_is_feasible(&trial, &job->goals, 0));
+    assert_true(hwnas_trial_score(&trial, &job->goals).objectives[0] ==
+                -99); /* but is learnt from */
+    trial.values[1].source = HWNAS_TRAINED;
+    assert_true(hwnas_trial_is_feasible(&trial, &job->goals, 0));
+    hwnas_job_free(job);
+    /* A limit is a floor, too. */
+    job = load_job("accuracy >= 93", "auto");
+    assert_true(hwnas_trial_accuracy_floor(&trial, &job->goals, &front) == 93);
+    free(trial.values);
+    hwnas_front_done(&front);
+    hwnas_job_free(job);
+}
+
 static void spares_what_cannot_win(void **state)
 {
     (void)state;
@@ -418,6 +455,7 @@ static void the_closest_is_measured(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_what_a_training_must_reach),
         cmocka_unit_test(spares_what_cannot_win),
         cmocka_unit_test(the_unstable_beat_nobody),
         cmocka_unit_test(starts_need_the_study),

@@ -96,6 +96,8 @@ function sureOfGoal(metric, trial) {
         return `${capital(metric.name)} is predicted for floats, less what int8 costs published networks of the kind${off}. Judge it on samples before you rely on it.`;
     if (source === "predicted-floats")
         return `${capital(metric.name)} is predicted for floats: what 4-bit weights cost is not known${off}. Judge it on samples before you rely on it.`;
+    if (source === "predicted-curve")
+        return `${capital(metric.name)} is predicted by the curve of a training that was ended early${off}.`;
     if (source === "extrapolated")
         return `${capital(metric.name)} is extrapolated: the predictor has learned from no network like this. Train it before you rely on it.`;
     return `${capital(metric.name)} is ${source}.`;
