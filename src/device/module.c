@@ -141,6 +141,7 @@ const hwnas_device_ops hwnas_cuda_device = {
     .name = "cuda",
     .help = "an NVIDIA GPU, through cuDNN: cuda:0, cuda:1, ...; cuda:0:quick",
     .caveat = HWNAS_CUDA_CAVEAT,
+    .is_deployed = true,
     .quick = HWNAS_CUDA_QUICK,
     .count = count_cuda,
     .open = open_cuda,
