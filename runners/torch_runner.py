@@ -308,6 +308,9 @@ class OnGpu:
         if hasattr(torch, "compiler"):
             torch.compiler.reset()
         gc.collect()
+        clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+        if clear:  # else they would count as the first network's alone
+            clear()
         torch.cuda.empty_cache()
 
 

@@ -1,5 +1,5 @@
 /* runner_link.h: how a runner is reached: as a child of ours, as anybody's program
- * (`runner:COMMAND`), PyTorch's (`torch`), or as hwnas on another machine, through ssh
+ * (`runner:COMMAND`), PyTorch's (`torch`, `torch-cuda`), or as hwnas elsewhere, through ssh
  * (`ssh:HOST`). What is said is the same (docs/runner-protocol.md). */
 #ifndef HWNAS_MEASURE_RUNNER_LINK_H
 #define HWNAS_MEASURE_RUNNER_LINK_H

@@ -110,6 +110,7 @@ cuda.init, cuda.synchronize, cuda.Event, cuda.CUDAGraph, cuda.graph = init, sync
 cuda.is_available, cuda.device_count, cuda.set_device = lambda: True, lambda: 1, lambda number: None
 cuda.get_device_name, cuda.get_device_capability = lambda number: "a stand-in", lambda number: (9, 0)
 cuda.memory_allocated, cuda.max_memory_allocated = lambda: 0, lambda: peak
+torch._C._cuda_clearCublasWorkspaces = lambda: None
 cuda.reset_peak_memory_stats = cuda.empty_cache = lambda: None
 del sys.argv[0]
 with OnProcessor():
