@@ -66,14 +66,15 @@ BODY double exp_of_minus(double x)
     return p;
 }
 
-BODY void finish(double *restrict out, const double *restrict distances,
-                 const double *restrict mismatches, const double *restrict products,
-                 double amplitude, double linear, size_t n)
+BODY void finish(double *restrict out, double *restrict distances, double *restrict mismatches,
+                 const double *restrict products, double amplitude, double linear, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
         const double r = sqrt(5 * distances[j]);
         const double decay = exp_of_minus(r + mismatches[j]);
         out[j] = amplitude * (1 + r + r * r * (1.0 / 3)) * decay + linear * products[j];
+        distances[j] = r;
+        mismatches[j] = decay;
     }
 }
 
@@ -81,8 +82,7 @@ BODY void derive(double *restrict distances, double *restrict mismatches,
                  const double *restrict weights, double amplitude, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
-        const double r = sqrt(5 * distances[j]);
-        const double decay = amplitude * weights[j] * exp_of_minus(r + mismatches[j]);
+        const double r = distances[j], decay = amplitude * weights[j] * mismatches[j];
         distances[j] = -5.0 / 6 * decay * (1 + r);
         mismatches[j] = -decay * (1 + r + r * r * (1.0 / 3));
     }
@@ -162,7 +162,7 @@ BODY double sum_terms(term what, const double *a, const double *x, double value,
         add_products(products, x, value, n);                                                       \
     }                                                                                              \
     attributes static void name##_finish(                                                          \
-        double *restrict out, const double *restrict distances, const double *restrict mismatches, \
+        double *restrict out, double *restrict distances, double *restrict mismatches,             \
         const double *restrict products, double amplitude, double linear, size_t n)                \
     {                                                                                              \
         finish(out, distances, mismatches, products, amplitude, linear, n);                        \

@@ -24,11 +24,12 @@ typedef struct hwnas_gp_loops {
                          size_t n);
     /* amplitude (1 + r + r^2 / 3) exp(-r - mismatches[j]) with r = sqrt(5 distances[j]), a Matern
      * kernel of 5/2, plus linear products[j]. The exponential is within 2e-16, relative; beyond
-     * e^-700 as there. */
-    void (*finish)(double *restrict out, const double *restrict distances,
-                   const double *restrict mismatches, const double *restrict products,
-                   double amplitude, double linear, size_t n);
-    /* In place of both sums the derivatives by them of weights[j] times the Matern kernel. */
+     * e^-700 as there. Leaves r in place of the distances, the exponential in place of the
+     * mismatches. */
+    void (*finish)(double *restrict out, double *restrict distances, double *restrict mismatches,
+                   const double *restrict products, double amplitude, double linear, size_t n);
+    /* In place of what finish() left of both sums the derivatives by them of weights[j] times the
+     * Matern kernel. */
     void (*derive)(double *restrict distances, double *restrict mismatches,
                    const double *restrict weights, double amplitude, size_t n);
     /* The sum of slopes[j] (x[j] - value)^2, and of slopes[j] where x[j] is not `value`. */

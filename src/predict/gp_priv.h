@@ -23,7 +23,9 @@ typedef struct hwnas_gp_sums {
 /* The products; the others are for hwnas_gp_kernel_row(). Release with hwnas_gp_sums_done(). */
 HWNAS_CHECKED hwnas_status hwnas_gp_sums_make(hwnas_gp_sums *out, const hwnas_gp *gp);
 void hwnas_gp_sums_done(hwnas_gp_sums *sums);
-/* The kernel between row i, standardised, and those before it, whose sums it leaves. */
+/* The kernel between row i, standardised, and those before it; `sums` keeps what the gradient
+ * needs.
+ */
 void hwnas_gp_kernel_row(const hwnas_gp *gp, const double *factors, double *out,
                          hwnas_gp_sums *sums, const double *row, size_t i);
 /* Adds to `gradient` the derivative of the kernel between rows i and j by the hyper-parameters,
