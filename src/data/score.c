@@ -312,6 +312,34 @@ hwnas_estimate_95 hwnas_score_r2(const hwnas_scoring *score)
     return (hwnas_estimate_95){1 - unexplained.value, 1 - unexplained.high, 1 - unexplained.low};
 }
 
+/* Whatever the outputs are. */
+static bool is_r2_defined(const hwnas_score_shape *shape, const double *labels, int64_t n,
+                          int64_t step)
+{
+    hwnas_scoring score;
+    bool is_defined = true;
+    float *zeros = hwnas_alloc((size_t)(shape->values + 1) * sizeof *zeros);
+    hwnas_score_init(&score, *shape);
+    for (int64_t i = 0; i < n && is_defined; i += step)
+        is_defined = hwnas_score_add(&score, zeros, labels + i * shape->values, 1) == HWNAS_OK;
+    is_defined = is_defined && isfinite(hwnas_score_r2(&score).value);
+    hwnas_score_done(&score);
+    free(zeros);
+    return is_defined;
+}
+
+bool hwnas_score_is_defined(const hwnas_score_shape *shape, const double *labels, int64_t n,
+                            int64_t step)
+{
+    if (shape->task == HWNAS_TASK_REGRESS)
+        return is_r2_defined(shape, labels, n, step);
+    bool counts = false;
+    for (int64_t i = 0; i < n; i += step)
+        for (int64_t k = 0; k < shape->positions; k++)
+            counts |= labels[i * shape->positions + k] != IGNORED;
+    return counts;
+}
+
 hwnas_estimate_95 hwnas_score_accuracy(const hwnas_scoring *score)
 {
     const hwnas_estimate_95 e = score->shape.task == HWNAS_TASK_REGRESS ? hwnas_score_r2(score)

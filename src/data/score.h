@@ -71,6 +71,10 @@ void hwnas_score_done(hwnas_scoring *score);
 /* That `n` samples' labels, the next to be added, are those of such outputs, as below. */
 HWNAS_CHECKED hwnas_status hwnas_score_check_labels(const hwnas_scoring *score,
                                                     const double *labels, int64_t n);
+/* Whether an accuracy by the labels of every `step`th of `n` samples, from the first, is defined:
+ * some of them count, and numbers are not all the same. */
+bool hwnas_score_is_defined(const hwnas_score_shape *shape, const double *labels, int64_t n,
+                            int64_t step);
 /* `n` samples: outputs and labels, one sample behind the other. A label that is no class is
  * HWNAS_E_INPUT, which says its sample; nothing of the batch counts then. */
 HWNAS_CHECKED hwnas_status hwnas_score_add(hwnas_scoring *score, const float *outputs,

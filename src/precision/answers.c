@@ -86,27 +86,15 @@ static hwnas_estimate_95 end_score(hwnas_scoring *score)
     return out;
 }
 
-/* A loss is one from an accuracy that is known. */
-static hwnas_status check_score(const hwnas_scoring *score, const hwnas_answers *a)
+/* A loss is one from an accuracy that is known; that labels define one was seen before. */
+static hwnas_status check_score(const hwnas_scoring *score)
 {
     if (!is_scored(score) || isfinite(hwnas_score_accuracy(score).value))
         return HWNAS_OK;
-    const hwnas_place place = {.file = hwnas_dataset_labels(a->given->data)->path};
-    const char *hint = "without labels outputs are compared with those in f32: --max-error";
-    if (score->not_finite)
-        return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "the network has no accuracy: outputs of %" PRId64 " of the %" PRId64
-                          " samples that choose are not finite in f32",
-                          score->not_finite, score->n);
-    if (score->shape.task == HWNAS_TASK_TOKENS)
-        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
-                                     "no label of the samples that choose counts: all are -100"),
-                          "%s", hint);
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
-                                 "all labels of the samples that choose are the same (%" PRId64
-                                 " of %" PRId64 " samples choose), so r2 is not defined",
-                                 score->n, hwnas_dataset_samples(a->given->data)),
-                      "%s", hint);
+    return hwnas_fail(HWNAS_E_INPUT, NULL,
+                      "the network has no accuracy: outputs of %" PRId64 " of the %" PRId64
+                      " samples that choose are not finite in f32",
+                      score->not_finite, score->n);
 }
 
 static hwnas_status find_right(hwnas_answers *a)
@@ -127,7 +115,7 @@ static hwnas_status find_right(hwnas_answers *a)
         }
     }
     if (status == HWNAS_OK)
-        status = check_score(&score, a);
+        status = check_score(&score);
     a->accuracy = end_score(&score);
     hwnas_exec_free(exec);
     return status;

@@ -7,15 +7,39 @@
 
 enum { MOST_JUDGE = 1000 };
 
+/* At most so many for the choice, and no more than half of them. */
+static int64_t step_of(int64_t n_samples)
+{
+    const int64_t step = (n_samples + MOST_JUDGE - 1) / MOST_JUDGE;
+    return step > 2 ? step : 2;
+}
+
+/* A loss is one from an accuracy that is known. */
+static hwnas_status not_defined(const hwnas_score_shape *shape, hwnas_dataset *data)
+{
+    const int64_t n = hwnas_dataset_samples(data);
+    const hwnas_status status =
+        shape->task == HWNAS_TASK_TOKENS
+            ? hwnas_fail(HWNAS_E_INPUT, NULL,
+                         "no label of the samples that choose counts: all are -100")
+            : hwnas_fail(HWNAS_E_INPUT, NULL,
+                         "all labels of the samples that choose are the same (%" PRId64
+                         " of %" PRId64 " samples choose), so r2 is not defined",
+                         hwnas_batches_count(data, step_of(n), false), n);
+    return hwnas_hint(status, "without labels outputs are compared with those in f32: max-error");
+}
+
 static hwnas_status check_labels(const hwnas_score_shape *shape, hwnas_dataset *data)
 {
     double *labels;
     hwnas_scoring score;
+    const int64_t n = hwnas_dataset_samples(data);
     const hwnas_place place = {.file = hwnas_dataset_labels(data)->path};
     hwnas_score_init(&score, *shape);
     TRY(hwnas_dataset_read_labels(&labels, data));
-    const hwnas_status status =
-        hwnas_score_check_labels(&score, labels, hwnas_dataset_samples(data));
+    hwnas_status status = hwnas_score_check_labels(&score, labels, n);
+    if (status == HWNAS_OK && !hwnas_score_is_defined(shape, labels, n, step_of(n)))
+        status = not_defined(shape, data);
     free(labels);
     return status == HWNAS_OK ? status : hwnas_fail_at(status, &place);
 }
@@ -57,13 +81,6 @@ hwnas_status hwnas_mix_samples_check_loss(const hwnas_dataset *data, double max_
     return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--max-loss needs --labels"),
                       "--labels FILE, or an array y in the .npz (--y NAME: of another name); "
                       "--max-error needs none");
-}
-
-/* At most so many for the choice, and no more than half of them. */
-static int64_t step_of(int64_t n_samples)
-{
-    const int64_t step = (n_samples + MOST_JUDGE - 1) / MOST_JUDGE;
-    return step > 2 ? step : 2;
 }
 
 hwnas_status hwnas_mix_samples_read(hwnas_mix_samples *out, const hwnas_graph *graph,
