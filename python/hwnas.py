@@ -255,7 +255,9 @@ class _CStudyOptions(ctypes.Structure):
 class _CStudyMix(ctypes.Structure):
     _fields_ = [("device", ctypes.c_char_p), ("floats", ctypes.c_int), ("n_layers", ctypes.c_size_t),
                 ("n_s8", ctypes.c_size_t), ("layers", ctypes.c_char_p), ("error", ctypes.c_double),
-                ("max_error", ctypes.c_double)]
+                ("max_error", ctypes.c_double), ("n_samples", ctypes.c_int64),
+                ("accuracy_metric", ctypes.c_char_p), ("accuracy", ctypes.c_double),
+                ("f32_accuracy", ctypes.c_double), ("max_loss", ctypes.c_double)]
 
 
 class _CStudyTrial(ctypes.Structure):
@@ -1589,7 +1591,9 @@ def plan(job: Job = None, *, study: Optional[PathLike] = None, **keys: Any) -> R
 class Mix(NamedTuple):
     """Which layers are in 8-bit integers, where each has a precision of its own: `layers` has a letter
     for each of `n_layers`, "s" where it is, or "f"; the others are in `floats`. `error`: of outputs
-    beside f32 on random inputs, a share."""
+    beside f32 on `samples` of the job's data (0: random inputs), a share, at most `max_error` (infinite:
+    accuracy alone judged). With labels `metric` says what `accuracy` is, in percent on samples held
+    out, and that of f32; it might be `max_loss` points below f32 on those that chose."""
 
     floats: str
     n_layers: int
@@ -1597,6 +1601,11 @@ class Mix(NamedTuple):
     layers: str
     error: float
     max_error: float
+    samples: int = 0
+    metric: Optional[str] = None
+    accuracy: Optional[float] = None
+    f32_accuracy: Optional[float] = None
+    max_loss: Optional[float] = None
 
 
 class Trial(NamedTuple):
@@ -1616,7 +1625,9 @@ class Trial(NamedTuple):
 
 
 def _mix(raw: Any) -> Mix:
-    return Mix(_PRECISIONS[raw.floats], raw.n_layers, raw.n_s8, _str(raw.layers), raw.error, raw.max_error)
+    return Mix(_PRECISIONS[raw.floats], raw.n_layers, raw.n_s8, _str(raw.layers), raw.error, raw.max_error,
+               raw.n_samples, _str(raw.accuracy_metric) if raw.accuracy_metric else None,
+               *(None if math.isnan(v) else v for v in (raw.accuracy, raw.f32_accuracy, raw.max_loss)))
 
 
 def _trial(raw: Any) -> Trial:
@@ -1724,7 +1735,9 @@ class Study(_Handle):
         for t in found:
             values = {name: _si(v) for name, v in t.get("objectives", {}).items()}
             mixes = {name: Mix(m["floats"], m["n_layers"], m["layers_in_s8"], m["layers"], m["mixed_error"],
-                               m["max_error"]) for name, m in t.get("measurement", {}).get("mix", {}).items()}
+                               math.inf if m["max_error"] is None else m["max_error"], m.get("choice_samples", 0),
+                               m.get("accuracy_metric"), m.get("accuracy"), m.get("f32_accuracy"), m.get("max_loss"))
+                     for name, m in t.get("measurement", {}).get("mix", {}).items()}
             rows.append({"trial": t["trial"], "code": t["arch"], "status": t["status"], "on_front": t.get("front"),
                          "feasible": t.get("feasible"), "message": t.get("message"),
                          **({"mixes": mixes} if mixes else {}), **_flat(values)})

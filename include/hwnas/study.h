@@ -60,7 +60,14 @@ typedef struct hwnas_study_mix {
     hwnas_precision floats; /* of the other layers: HWNAS_F32 or HWNAS_BF16 */
     size_t n_layers, n_s8;  /* that could be in 8-bit integers; that are */
     const char *layers;     /* a letter for each of n_layers, in the network's order: 's', or 'f' */
-    double error, max_error; /* of outputs beside f32 on random inputs, and its limit: shares */
+    /* Of outputs beside f32, and its limit, infinite: accuracy alone judged; shares. On so many
+     * samples of the job's data; 0: on random inputs. */
+    double error, max_error;
+    int64_t n_samples;
+    /* With labels what accuracy is, "top1" or "r2", and it and that of f32 on samples held out, in
+     * percent, and how many points below f32 it might be on those that chose. Else NULL, NaN. */
+    const char *accuracy_metric;
+    double accuracy, f32_accuracy, max_loss;
 } hwnas_study_mix;
 
 /* A network of a study. Fields may follow in later versions, so a front that hwnas_study_front()

@@ -20,6 +20,7 @@ struct hwnas_network {
     int batch;
     hwnas_precision measured; /* of a trial: that it was measured in */
     char *layers; /* of one whose layers have a precision each, study/write_network.h; or NULL */
+    struct hwnas_job_data *data; /* of such a one, by which it got them; or NULL */
     hwnas_costs costs;
     hwnas_digest digest;
     hwnas_array_info *inputs, *outputs;

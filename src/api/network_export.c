@@ -10,6 +10,7 @@
 #include "export/exporter.h"
 #include "onnx/onnx.h"
 #include "predict/predict.h"
+#include "study/job_data.h"
 #include "study/write_network.h"
 
 /* A module, and its weights beside it. */
@@ -47,6 +48,7 @@ static hwnas_status write_network(char **note, const hwnas_network *network, con
                                    options->as_measured ? network->measured : options->precision,
                                .batch = network->batch,
                                .layers = options->as_measured ? network->layers : NULL,
+                               .data = network->data ? &network->data->mix : NULL,
                                .is_folded = options->is_folded};
     hwnas_predictor *judge = NULL;
     if (strcmp(format, "yaml"))

@@ -17,6 +17,7 @@
 #include "profile/shapes.h"
 #include "report/dot.h"
 #include "report/graph_table.h"
+#include "study/job_data.h"
 #include "study/phases.h"
 #include "study/settings.h"
 #include "study/summary.h"
@@ -170,6 +171,8 @@ static hwnas_status take_layers(hwnas_network *network, const hwnas_trial *trial
     hwnas_job with_space = *job;
     hwnas_job_phases phases = {0};
     const hwnas_job_phase *plain;
+    network->data = hwnas_alloc(sizeof *network->data);
+    TRY(hwnas_job_data_read(network->data, job));
     network->layers = hwnas_trial_layers(&network->measured, trial, job, -1, NULL);
     if (network->layers || !hwnas_settings_may_be_mixed(job))
         return HWNAS_OK;
@@ -212,7 +215,9 @@ hwnas_status hwnas_network_open_trial(hwnas_network **out, const char *study, in
     if (judge && hwnas_starts_with(judge, "samples:"))
         network->judge = hwnas_strdup(judge);
     *out = network;
+    network = NULL;
 out:
+    hwnas_network_close(network);
     free(code);
     hwnas_summary_free(summary);
     hwnas_store_close(store);
@@ -256,6 +261,9 @@ void hwnas_network_close(hwnas_network *network)
     free(network->source);
     free(network->judge);
     free(network->layers);
+    if (network->data)
+        hwnas_job_data_done(network->data);
+    free(network->data);
     hwnas_graph_free(network->graph);
     hwnas_arch_free(network->arch);
     hwnas_space_free(network->own_space);

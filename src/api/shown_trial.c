@@ -1,10 +1,17 @@
 #include "api/shown_trial.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "study/evaluate.h"
 #include "study/settings.h"
+
+static double number(const json_t *mix, const char *key, double otherwise)
+{
+    const json_t *value = json_object_get(mix, key);
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
 
 static void show_mixes(hwnas_shown_trial *out, const hwnas_trial *trial)
 {
@@ -25,8 +32,13 @@ static void show_mixes(hwnas_shown_trial *out, const hwnas_trial *trial)
             .n_layers = (size_t)json_integer_value(json_object_get(mix, "n_layers")),
             .n_s8 = (size_t)json_integer_value(json_object_get(mix, "layers_in_s8")),
             .layers = layers,
-            .error = json_number_value(json_object_get(mix, "mixed_error")),
-            .max_error = json_number_value(json_object_get(mix, "max_error"))};
+            .error = number(mix, "mixed_error", 0),
+            .max_error = number(mix, "max_error", INFINITY),
+            .n_samples = json_integer_value(json_object_get(mix, "choice_samples")),
+            .accuracy_metric = json_string_value(json_object_get(mix, "accuracy_metric")),
+            .accuracy = number(mix, "accuracy", NAN),
+            .f32_accuracy = number(mix, "f32_accuracy", NAN),
+            .max_loss = number(mix, "max_loss", NAN)};
     }
     out->trial.n_mixes = n;
     out->trial.mixes = out->mixes;

@@ -374,7 +374,7 @@ static hwnas_status hold_out(chooser *c, hwnas_graph *const *graphs)
     for (int w = 0; w < HWNAS_MIX_WAYS && samples && samples->n_labels; w++) {
         hwnas_mix_way *way = &c->mix->ways[w];
         TRY(tell(c, "samples that are held out", (size_t)w, HWNAS_MIX_WAYS));
-        if (graphs[w])
+        if (graphs[w] && (!c->options->is_quick || w == HWNAS_MIX_F32 || w == c->mix->chosen))
             TRY(hwnas_answers_hold_out(&way->held_out, c->answers, graphs[w], way->floats));
     }
     return HWNAS_OK;

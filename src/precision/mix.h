@@ -67,8 +67,8 @@ typedef struct hwnas_mix_options {
     int threads;
     double seconds;   /* that each way is measured for */
     /* A few layers are run alone, and what lies between them costs what they do by place; fewer
-     * choices are tried. Seconds for a network, where a search has many; one without layers stays
-     * as it is. */
+     * choices are tried, and held-out samples tell of f32 and what was chosen alone. Seconds for a
+     * network, where a search has many; one without layers stays as it is. */
     bool is_quick;
     const hwnas_measure_options *as; /* (optional) how to measure, but for `seconds` */
     const hwnas_mix_samples *samples;  /* (optional) else random ones */

@@ -16,6 +16,41 @@ hwnas_status hwnas_mix_data_check(const hwnas_mix_data *data, const hwnas_graph 
     return status;
 }
 
+hwnas_status hwnas_mix_data_open(hwnas_mix_opened *out, hwnas_mix_options *how,
+                                 const hwnas_mix_data *data, const hwnas_graph *graph,
+                                 const char *name, int batch)
+{
+    *out = (hwnas_mix_opened){0};
+    if (!data->n)
+        return HWNAS_OK;
+    TRY(hwnas_graph_dataset_open(&out->dataset, graph, data->n, data->files, &data->options));
+    TRY(hwnas_mix_samples_read(&out->samples, graph, name, batch, out->dataset, data->calibrate));
+    how->samples = &out->samples;
+    how->max_loss = data->max_loss;
+    return HWNAS_OK;
+}
+
+void hwnas_mix_data_close(hwnas_mix_opened *opened)
+{
+    hwnas_mix_samples_done(&opened->samples);
+    hwnas_dataset_close(opened->dataset);
+}
+
+hwnas_status hwnas_mix_data_make(hwnas_graph **out, const hwnas_mix_data *data,
+                                 const hwnas_graph *graph, const char *name, int batch,
+                                 const char *word, const hwnas_mix_options *options)
+{
+    hwnas_mix_opened opened;
+    hwnas_mix_options how = *options;
+    hwnas_status status = hwnas_mix_data_open(&opened, &how, data, graph, name, batch);
+    opened.samples.n_batches = opened.samples.n_calibrate;
+    opened.samples.n_labels = 0; /* nothing is judged */
+    if (status == HWNAS_OK)
+        status = hwnas_mix_make(out, graph, word, &how);
+    hwnas_mix_data_close(&opened);
+    return status;
+}
+
 static void fill(hwnas_profile_row *row, const hwnas_mix *mix, const hwnas_mix_samples *samples)
 {
     const hwnas_mix_way *way = &mix->ways[mix->chosen];
@@ -34,27 +69,20 @@ hwnas_status hwnas_mix_data_choose(hwnas_mix *out, hwnas_profile_row *row,
                                    const hwnas_mix_options *options)
 {
     hwnas_status status = HWNAS_OK;
-    hwnas_dataset *dataset = NULL;
-    hwnas_mix_samples samples = {0};
+    hwnas_mix_opened opened;
     hwnas_mix_options how = *options;
-    if (data->n) {
-        TRY_OUT(hwnas_graph_dataset_open(&dataset, graph, data->n, data->files, &data->options));
-        TRY_OUT(hwnas_mix_samples_read(&samples, graph, row->model, row->batch, dataset,
-                                       data->calibrate));
-        how.samples = &samples;
-        how.max_loss = data->max_loss;
-    }
-    row->accuracy_metric = hwnas_mix_samples_metric(&samples);
-    if (samples.n_labels)
+    const hwnas_mix_samples *samples = &opened.samples;
+    TRY_OUT(hwnas_mix_data_open(&opened, &how, data, graph, row->model, row->batch));
+    row->accuracy_metric = hwnas_mix_samples_metric(samples);
+    if (samples->n_labels)
         row->max_loss = data->max_loss;
     if (how.max_error < 0)
-        how.max_error = samples.n_labels ? INFINITY : HWNAS_MIX_MAX_ERROR;
+        how.max_error = samples->n_labels ? INFINITY : HWNAS_MIX_MAX_ERROR;
     row->max_error = how.max_error;
     TRY_OUT(hwnas_mix_choose(out, graph, &how));
-    fill(row, out, &samples);
+    fill(row, out, samples);
 out:
-    hwnas_mix_samples_done(&samples);
-    hwnas_dataset_close(dataset);
+    hwnas_mix_data_close(&opened);
     return status;
 }
 

@@ -20,6 +20,24 @@ typedef struct hwnas_mix_data {
 HWNAS_CHECKED hwnas_status hwnas_mix_data_check(const hwnas_mix_data *data,
                                                 const hwnas_graph *graph, const char *name,
                                                 int batch);
+/* Opened for one network; zeros: there are none. */
+typedef struct hwnas_mix_opened {
+    hwnas_dataset *dataset;
+    hwnas_mix_samples samples;
+} hwnas_mix_opened;
+/* Opens and reads what there is, and puts it into `how`, with the limit on the loss. `name`: of the
+ * network, for messages. `out` is to be closed even after a failure, and outlives `how`. */
+HWNAS_CHECKED hwnas_status hwnas_mix_data_open(hwnas_mix_opened *out, hwnas_mix_options *how,
+                                               const hwnas_mix_data *data, const hwnas_graph *graph,
+                                               const char *name, int batch);
+void hwnas_mix_data_close(hwnas_mix_opened *opened);
+
+/* As hwnas_mix_make(), with ranges of those samples that gave them when the word was chosen. */
+HWNAS_CHECKED hwnas_status hwnas_mix_data_make(hwnas_graph **out, const hwnas_mix_data *data,
+                                               const hwnas_graph *graph, const char *name,
+                                               int batch, const char *word,
+                                               const hwnas_mix_options *options);
+
 /* Chooses by them, or by random inputs where there are none; the row, of which model and batch are
  * known, gets what was found and by which samples. `out` as hwnas_mix_choose(). */
 HWNAS_CHECKED hwnas_status hwnas_mix_data_choose(hwnas_mix *out, hwnas_profile_row *row,

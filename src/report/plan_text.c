@@ -8,6 +8,7 @@
 #include "store/store.h"
 #include "report/held_text.h"
 #include "study/identity.h"
+#include "study/job_data.h"
 
 static void add_goals(hwnas_str *out, const hwnas_job *job)
 {
@@ -35,6 +36,20 @@ static void add_setting(hwnas_str *out, const hwnas_setting_kind *setting, const
     }
 }
 
+/* By what layers get a precision each. */
+static void add_choice(hwnas_str *out, const hwnas_job *job)
+{
+    if (isfinite(hwnas_settings_max_error(job)))
+        hwnas_str_addf(out, ", largest error %g %%", 100 * hwnas_settings_max_error(job));
+    if (!isnan(job->max_loss))
+        hwnas_str_addf(out, ", largest loss %g points", job->max_loss);
+    if (!job->data)
+        return;
+    char *name = hwnas_job_data_name(job);
+    hwnas_str_addf(out, " on %s", name);
+    free(name);
+}
+
 static void add_devices(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *job)
 {
     for (int i = 0; i < job->goals.devices.n; i++) {
@@ -48,7 +63,7 @@ static void add_devices(hwnas_str *out, const hwnas_plan *plan, const hwnas_job 
             for (int k = 0; k < HWNAS_N_SETTINGS; k++)
                 add_setting(out, &hwnas_setting_table[k], job, d);
             if (hwnas_settings_may_be_mixed(job))
-                hwnas_str_addf(out, ", largest error %g %%", 100 * hwnas_settings_max_error(job));
+                add_choice(out, job);
             hwnas_str_addf(out, ", until the interval is %.3g %% or %.3g s are over",
                            100 * job->interval, job->max_seconds);
         }

@@ -25,6 +25,8 @@ static char *command_of(const hwnas_evaluator *e, const hwnas_candidate *c, int 
                                  .batch = batch_at(s, c->settings.batch),
                                  .mixing = mixing_at(s, c->settings.dtype),
                                  .max_error = hwnas_settings_max_error(e->job),
+                                 .data = &e->data.mix,
+                                 .has_labels = !isnan(e->job->max_loss),
                                  .threads = threads_at(s, c->settings.threads)};
     char *command = hwnas_recipe_command(&recipe, &options);
     free(code);

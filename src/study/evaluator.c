@@ -205,12 +205,12 @@ static hwnas_status check_precisions(const hwnas_evaluator *e)
     return HWNAS_OK;
 }
 
-static hwnas_status check_goals(hwnas_evaluator *e)
+static hwnas_status check_goals(hwnas_evaluator *e, const hwnas_space *space)
 {
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
         TRY(check_setting(e, &hwnas_setting_table[i]));
     TRY(check_precisions(e));
-    TRY(hwnas_evaluator_check_mixed(e));
+    TRY(hwnas_evaluator_check_mixed(e, space));
     const hwnas_goal *goals[HWNAS_MOST_GOALS];
     const int n = hwnas_goals_list(goals, &e->job->goals);
     for (int i = 0; i < n; i++) {
@@ -287,6 +287,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     e->options.stop = stop;
     hwnas_metric_ask_for_tails(&e->options);
     TRY_OUT(hwnas_phases_open(&e->phases, job, space));
+    TRY_OUT(hwnas_job_data_read(&e->data, job));
     TRY_OUT(open_predictor(e, space, stop, watch));
     if (e->predictor && hwnas_tasks_have(tasks, HWNAS_TASK_TRAINING))
         TRY_OUT(hwnas_predictor_check(e->predictor));
@@ -299,7 +300,7 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
         }
     }
     if (tasks)
-        TRY_OUT(check_goals(e));
+        TRY_OUT(check_goals(e, space));
     if (job->priority == HWNAS_PRIORITY_REALTIME && hwnas_evaluator_measures(e))
         TRY_OUT(hwnas_priority_check());
     if (job->estimate && hwnas_evaluator_measures(e))
@@ -324,6 +325,7 @@ void hwnas_evaluator_close(hwnas_evaluator *e)
     hwnas_latencies_close(e->latencies);
     hwnas_predictor_free(e->predictor);
     hwnas_phases_close(&e->phases);
+    hwnas_job_data_done(&e->data);
     for (int i = 0; i < HWNAS_MAX_DEVICES; i++) {
         hwnas_device_close(e->sites[i].memory);
         free(e->sites[i].thorough);

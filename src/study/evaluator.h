@@ -6,6 +6,7 @@
 #include "measure/race.h"
 #include "predict/predict.h"
 #include "study/evaluate.h"
+#include "study/job_data.h"
 #include "study/phases.h"
 #include "study/tasks.h"
 #include "latency/latencies.h"
@@ -31,6 +32,7 @@ typedef struct hwnas_site {
 struct hwnas_evaluator {
     const hwnas_job *job;
     hwnas_job_phases phases;
+    hwnas_job_data data;        /* that chooses the precision of layers */
     hwnas_predictor *predictor; /* NULL: no accuracy */
     bool may_train;             /* of a predictor with a budget */
     hwnas_tasks tasks;          /* of a trial that this process makes */
@@ -102,8 +104,9 @@ HWNAS_CHECKED hwnas_status hwnas_evaluate_mix(hwnas_graph **out, hwnas_precision
 /* What a candidate is computed in on a device, but for what the graph has in bytes. */
 hwnas_precision hwnas_evaluate_floats(const hwnas_evaluator *e, const hwnas_candidate *c,
                                       int device);
-/* That the job's devices and accuracy go with it, where layers have a precision each. */
-HWNAS_CHECKED hwnas_status hwnas_evaluator_check_mixed(const hwnas_evaluator *e);
+/* That the job's devices, accuracy and samples go with it, where layers have a precision each. */
+HWNAS_CHECKED hwnas_status hwnas_evaluator_check_mixed(const hwnas_evaluator *e,
+                                                       const hwnas_space *space);
 
 /* ---- evaluate_values.c ---- */
 

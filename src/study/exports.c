@@ -8,6 +8,7 @@
 #include "derive/derive.h"
 #include "predict/predict.h"
 #include "space/space.h"
+#include "study/job_data.h"
 #include "study/phases.h"
 #include "study/settings.h"
 
@@ -68,6 +69,14 @@ static hwnas_status check_space(const hwnas_job *job, const char *path)
     return status;
 }
 
+static hwnas_status check_data(const hwnas_job *job, const char *path)
+{
+    char *spelling = job->data ? hwnas_printf("data:%s", job->data) : NULL;
+    const hwnas_status status = check_spelling(job, path, "file of the data", spelling);
+    free(spelling);
+    return status;
+}
+
 static hwnas_status check_path(const hwnas_job *job, const char *path)
 {
     TRY(check_other(job, path, "job", job->path));
@@ -75,6 +84,7 @@ static hwnas_status check_path(const hwnas_job *job, const char *path)
     TRY(check_other(job, path, "study of the warm start", job->warm_start));
     TRY(check_space(job, path));
     TRY(check_spelling(job, path, "file of the accuracy", job->predictor));
+    TRY(check_data(job, path));
     for (int i = 0; i < job->goals.devices.n; i++)
         TRY(check_spelling(job, path, "file of the device", job->goals.devices.rows[i].spelling));
     if (hwnas_file_try(path) == HWNAS_OK)
@@ -193,6 +203,7 @@ static hwnas_status write_winner(winner *w, const hwnas_summary *summary,
     hwnas_status status = HWNAS_OK;
     hwnas_space *space = NULL;
     hwnas_predictor *judge = NULL;
+    hwnas_job_data data = {0};
     char *code = NULL;
     hwnas_job_exports(exports, w->job);
     if (!is_any_wanted(exports))
@@ -200,6 +211,7 @@ static hwnas_status write_winner(winner *w, const hwnas_summary *summary,
     TRY_OUT(hwnas_load_space(&space, w->job->space));
     if (w->job->predictor && hwnas_starts_with(w->job->predictor, "samples:"))
         TRY_OUT(hwnas_predictor_load(&judge, w->job->predictor, space));
+    TRY_OUT(hwnas_job_data_read(&data, w->job));
     code = hwnas_strdup(summary->trials[front->winner].code);
     const hwnas_settings settings = hwnas_settings_cut(code, w->job);
     TRY_OUT(hwnas_arch_parse(&w->arch, space, code));
@@ -210,6 +222,7 @@ static hwnas_status write_winner(winner *w, const hwnas_summary *summary,
     w->file = (hwnas_network_file){
         .precision = hwnas_trial_precision(&summary->job, settings, front->device),
         .batch = settings.batch,
+        .data = &data.mix,
         .samples = judge ? hwnas_predictor_samples_of(judge) : NULL};
     for (size_t i = 0; i < HWNAS_N_EXPORTS; i++) {
         if (!exports[i].path)
@@ -224,6 +237,7 @@ out:
     hwnas_arch_free(w->arch);
     w->arch = NULL;
     hwnas_predictor_free(judge);
+    hwnas_job_data_done(&data);
     hwnas_space_free(space);
     return status;
 }

@@ -1,14 +1,17 @@
 #include "study/identity.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "base/file.h"
 #include "predict/predict.h"
 #include "space/table_columns.h"
+#include "study/job_data.h"
 #include "study/settings.h"
 
 /* ---- Files by their contents ---- */
@@ -16,14 +19,25 @@
 /* XXH3, 128 bits, of a file; NULL: it cannot be read, which whoever needs it will say. */
 static char *hash_file(const char *path)
 {
-    char *text = NULL;
-    size_t length;
-    if (hwnas_file_read(&text, &length, path, (size_t)1 << 30) != HWNAS_OK) {
+    enum { PART = 1 << 20 };
+    int fd;
+    size_t size;
+    ssize_t got;
+    if (hwnas_file_open(&fd, &size, path) != HWNAS_OK) {
         hwnas_error_clear();
         return NULL;
     }
-    XXH128_hash_t hash = XXH3_128bits(text, length);
-    free(text);
+    char *part = hwnas_alloc(PART);
+    XXH3_state_t *state = XXH3_createState();
+    XXH3_128bits_reset(state);
+    while ((got = read(fd, part, PART)) != 0 && (got > 0 || errno == EINTR))
+        XXH3_128bits_update(state, part, got > 0 ? (size_t)got : 0);
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    free(part);
+    close(fd);
+    if (got < 0)
+        return NULL;
     return hwnas_printf("%016llx%016llx", (unsigned long long)hash.high64,
                         (unsigned long long)hash.low64);
 }
@@ -52,6 +66,42 @@ static json_t *by_contents(const char *text)
     free(hash);
     free(path);
     return json;
+}
+
+static char *contents_of(const char *path)
+{
+    char *hash = path ? hash_file(path) : NULL;
+    return hash || !path ? hash : hwnas_strdup(path);
+}
+
+static json_t *numbers(size_t n, const double *values)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_real(values[i]));
+    return list;
+}
+
+/* The samples of a job by the contents of their files, and how they are read. */
+static json_t *data_by_contents(const hwnas_job *job)
+{
+    hwnas_job_data data;
+    json_t *json = NULL;
+    if (hwnas_job_data_read(&data, job) == HWNAS_OK) {
+        const hwnas_dataset_options *o = &data.mix.options;
+        char *samples = contents_of(data.file.path), *labels = contents_of(o->labels);
+        json = json_pack("{s:s, s:s?, s:s?, s:s?, s:s?, s:f, s:o, s:o, s:I, s:I}", "samples",
+                         samples, "labels", labels, "x", data.file.array, "y", o->label_array,
+                         "layout", o->layout, "scale", o->scale, "mean",
+                         numbers(o->n_mean, o->mean), "std", numbers(o->n_std, o->std), "limit",
+                         (json_int_t)o->limit, "calibrate", (json_int_t)data.mix.calibrate);
+        free(samples);
+        free(labels);
+    } else {
+        hwnas_error_clear(); /* whoever runs the job says so */
+    }
+    hwnas_job_data_done(&data);
+    return json ? json : json_string(job->data);
 }
 
 static json_t *by_path(const char *text)
@@ -133,22 +183,29 @@ static json_t *describe(const hwnas_job *job, file_writer write)
         json_object_set_new(json, "domain", json_string("free"));
     if (job->predictor && !job->has_no_int8_loss && may_be_s8(job))
         json_object_set_new(json, "byte-loss", json_string("prior"));
-    if (hwnas_settings_may_be_mixed(job))
+    if (hwnas_settings_may_be_mixed(job) && isfinite(hwnas_settings_max_error(job)))
         json_object_set_new(json, "max-error",
                             json_real(round(1e8 * hwnas_settings_max_error(job)) / 1e6));
+    if (!isnan(job->max_loss))
+        json_object_set_new(json, "max-loss", json_real(job->max_loss));
     return json;
 }
 
 json_t *hwnas_job_identity(const hwnas_job *job)
 {
     json_t *identity = describe(job, by_path);
+    if (job->data)
+        json_object_set_new(identity, "data", json_string(job->data));
     json_object_set_new(identity, "space", json_string(job->space));
     return identity;
 }
 
 json_t *hwnas_job_fingerprint(const hwnas_job *job)
 {
-    return describe(job, by_contents);
+    json_t *fingerprint = describe(job, by_contents);
+    if (job->data)
+        json_object_set_new(fingerprint, "data", data_by_contents(job));
+    return fingerprint;
 }
 
 static bool renew(json_t *parent, const char *key)
@@ -232,8 +289,11 @@ hwnas_status hwnas_job_goals(hwnas_job *out, const json_t *identity)
     bool is_clear = json_is_string(json_object_get(identity, "space"));
     is_clear &= read_devices(&out->goals.devices, json_object_get(identity, "devices"));
     const json_t *max_error = json_object_get(identity, "max-error");
+    const json_t *max_loss = json_object_get(identity, "max-loss");
     out->goals.is_front_per_device = fronts && !strcmp(fronts, "each");
     out->max_error = max_error ? json_number_value(max_error) : NAN;
+    out->max_loss = max_loss ? json_number_value(max_loss) : NAN;
+    out->data = json_string_value(json_object_get(identity, "data"));
     for (int i = 0; i < HWNAS_N_SETTINGS; i++)
         read_setting(out, &hwnas_setting_table[i],
                      json_object_get(identity, hwnas_setting_table[i].name));

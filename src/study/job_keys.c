@@ -13,17 +13,35 @@
 #include "study/job_settings.h"
 #include "study/settings.h"
 
-/* Makes the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml, seen from the directory
- * of the job, or of the user where a flag says it, absolute. What does not exist is left for its
- * reader to complain of. */
-static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
+/* Makes the path of a file that `rest`, the end of `text`, names, seen from the directory of the
+ * job, or of the user where a flag says it, absolute. What does not exist is left for its reader to
+ * complain of. `length_of`: of "FILE#..." how long FILE is; NULL: it is all of it. */
+static const char *resolve_file(hwnas_job *job, const hwnas_yaml *node, const char *text,
+                                const char *rest, size_t (*length_of)(const char *text))
 {
-    static const char *const prefixes[] = {
-        "table:", "replay:", "onnx:", "samples:", "supernet:", "train:", NULL};
     const bool is_of_file = job->path && !strcmp(node->place.file, job->path);
     const char *from = is_of_file       ? job->path
                        : job->directory ? hwnas_arena_printf(job->arena, "%s/.", job->directory)
                                         : "";
+    char *path = hwnas_file_beside(from, rest);
+    char *column = path + (length_of ? length_of(path) : strlen(path));
+    const char mark = *column; /* of the column, or of what columns are called */
+    if (mark)
+        *column++ = '\0';
+    char *absolute = hwnas_file_real(path);
+    char *whole = hwnas_arena_printf(job->arena, "%.*s%s%.*s%s", (int)(rest - text), text,
+                                     absolute ? absolute : path, mark ? 1 : 0, &mark, column);
+    free(absolute);
+    free(path);
+    return whole;
+}
+
+/* The same of the path in "table:FILE#COLUMN", "replay:FILE#COLUMN" or FILE.yaml; what is no file
+ * stays. */
+static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *text)
+{
+    static const char *const prefixes[] = {
+        "table:", "replay:", "onnx:", "samples:", "supernet:", "train:", NULL};
     const char *rest = text;
     for (const char *const *p = prefixes; *p; p++)
         if (hwnas_starts_with(text, *p))
@@ -35,19 +53,9 @@ static const char *resolve(hwnas_job *job, const hwnas_yaml *node, const char *t
             return text;
     bool is_file = rest != text || strchr(text, '/') || hwnas_ends_with(text, ".yaml") ||
                    hwnas_ends_with(text, ".json");
-    if (!is_file)
-        return text;
-    char *path = hwnas_file_beside(from, rest);
-    char *column = rest != text ? path + hwnas_table_name_length(path) : path + strlen(path);
-    const char mark = *column; /* of the column, or of what columns are called */
-    if (mark)
-        *column++ = '\0';
-    char *absolute = hwnas_file_real(path);
-    char *whole = hwnas_arena_printf(job->arena, "%.*s%s%.*s%s", (int)(rest - text), text,
-                                     absolute ? absolute : path, mark ? 1 : 0, &mark, column);
-    free(absolute);
-    free(path);
-    return whole;
+    return is_file
+               ? resolve_file(job, node, text, rest, rest != text ? hwnas_table_name_length : NULL)
+               : text;
 }
 
 /* A number above 0. */
@@ -163,6 +171,15 @@ static hwnas_status read_devices(hwnas_job *job, const hwnas_yaml *node)
     job->goals.devices.n = 0;
     for (size_t i = 0; i < node->n; i++)
         TRY(read_one_device(job, node->items[i], node));
+    return HWNAS_OK;
+}
+
+/* "val.npz#scale=1/255" */
+static hwnas_status read_data(hwnas_job *job, const hwnas_yaml *node)
+{
+    const char *text;
+    TRY(hwnas_yaml_text(&text, node, "data"));
+    job->data = resolve_file(job, node, text, text, hwnas_file_name_length);
     return HWNAS_OK;
 }
 
@@ -357,8 +374,12 @@ const hwnas_job_key hwnas_job_keys[] = {
      .argument = "N", .help = "inferences at once; or {values: [1, 8]}"},
     {NULL, "dtype", .is_rare = true, SETTING(dtype),
      .argument = "TYPE", .help = "f32, bf16, f16, s8, w8, w4, mixed; or {values: [f32, s8]}"},
-    {NULL, "max-error", .is_rare = true, .type = HWNAS_KEY_NUMBER, OF(max_error), .high = 1e6, .preset = NAN,
+    {NULL, "max-error", .is_rare = true, NUMBER(max_error, 0, 1e6, NAN), PLACE(max_error_place),
      .argument = "PERCENT", .help = "mixed: largest difference from f32, of the largest output (5)"},
+    {NULL, "data", .is_rare = true, .is_text = true, SPECIAL(read_data), PLACE(data_place),
+     .argument = "FILE", .help = "mixed: samples that choose, 'val.npz#scale=1/255'; random inputs"},
+    {NULL, "max-loss", .is_rare = true, NUMBER(max_loss, 0, 1e6, NAN), PLACE(max_loss_place),
+     .argument = "POINTS", .help = "mixed, of a trained model: accuracy that may be lost, by labels"},
     {NULL, "price", .is_rare = true, .type = HWNAS_KEY_POSITIVE, OF(price), .high = 1e9, .preset = NAN,
      .argument = "X", .help = "of the device, an hour: for the metric cost"},
     {NULL, "objectives", .is_text = true, SPECIAL(hwnas_job_read_objectives),

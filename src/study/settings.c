@@ -26,7 +26,9 @@ bool hwnas_settings_may_be_mixed(const hwnas_job *job)
 
 double hwnas_settings_max_error(const hwnas_job *job)
 {
-    return isnan(job->max_error) ? HWNAS_MIX_MAX_ERROR : job->max_error / 100;
+    if (isnan(job->max_error)) /* accuracy judges alone where it does */
+        return isnan(job->max_loss) ? HWNAS_MIX_MAX_ERROR : INFINITY;
+    return job->max_error / 100;
 }
 
 #define SETTING(name)                                                                              \

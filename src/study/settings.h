@@ -29,7 +29,7 @@ static inline hwnas_precision hwnas_dtype_precision(int dtype)
 }
 
 /* Networks of the job may have a precision for each layer; how far their outputs may be off then,
- * as a share. */
+ * as a share; infinite: accuracy alone judges. */
 bool hwnas_settings_may_be_mixed(const hwnas_job *job);
 double hwnas_settings_max_error(const hwnas_job *job);
 

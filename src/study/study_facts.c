@@ -90,6 +90,7 @@ static hwnas_status check_texts(const hwnas_job *job)
 {
     TRY(check_text("space", job->space));
     TRY(check_text("accuracy", job->predictor));
+    TRY(check_text("data", job->data));
     for (int i = 0; i < job->goals.devices.n; i++)
         TRY(check_text("device", job->goals.devices.rows[i].spelling));
     return check_text("study of the warm start", job->warm_start);

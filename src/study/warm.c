@@ -83,6 +83,23 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Layers of both got their precisions by the same samples and limits. */
+static hwnas_status find_same_choice(bool *out, hwnas_store *store, const hwnas_job *job)
+{
+    static const char *const keys[] = {"data", "max-error", "max-loss"};
+    json_t *theirs = NULL;
+    TRY(hwnas_facts_json(&theirs, store, "fingerprint"));
+    json_t *ours = hwnas_job_fingerprint(job);
+    *out = true;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *a = json_object_get(ours, keys[i]), *b = json_object_get(theirs, keys[i]);
+        *out &= a == b || json_equal(a, b);
+    }
+    json_decref(ours);
+    json_decref(theirs);
+    return HWNAS_OK;
+}
+
 static hwnas_status read_study(hwnas_warm_study *out, hwnas_store *store, const hwnas_job *job,
                                const hwnas_space *walked, const hwnas_evaluator *evaluator)
 {
@@ -101,7 +118,7 @@ static hwnas_status read_study(hwnas_warm_study *out, hwnas_store *store, const 
         goto out;
     }
     TRY_OUT(hwnas_job_goals(&out->job, out->identity));
-    bool same_settings = true;
+    bool same_settings = true, same_choice = true;
     for (int i = 0; i < HWNAS_N_SETTINGS; i++) {
         const hwnas_setting_kind *s = &hwnas_setting_table[i];
         same_settings &=
@@ -109,8 +126,8 @@ static hwnas_status read_study(hwnas_warm_study *out, hwnas_store *store, const 
     }
     const bool is_mixed = hwnas_settings_may_be_mixed(job);
     if (is_mixed)
-        same_settings &=
-            fabs(hwnas_settings_max_error(job) - hwnas_settings_max_error(&out->job)) < 1e-12;
+        TRY_OUT(find_same_choice(&same_choice, store, job));
+    same_settings &= same_choice;
     for (int d = 0; d < job->goals.devices.n; d++) {
         out->same[d] = same_settings ? find_device(job, d, evaluator, &out->job, infos) : -1;
         /* Which layers have which precision is kept by the device's name. */

@@ -10,7 +10,7 @@
 #include "derive/derive.h"
 #include "inherit/samples.h"
 #include "onnx/onnx.h"
-#include "precision/mix.h"
+#include "profile/mix_data.h"
 #include "study/evaluate.h"
 
 hwnas_status hwnas_graph_write_folded(const char *path, const hwnas_graph *graph,
@@ -67,9 +67,14 @@ static hwnas_status write_mixed(const hwnas_network_file *file, const hwnas_arch
     const hwnas_mix_options how = {.threads = 1};
     hwnas_graph *graph = NULL, *mixed = NULL;
     TRY_OUT(hwnas_graph_build_trained(&graph, arch, file->batch));
-    TRY_OUT(hwnas_mix_make(&mixed, graph, file->layers, &how));
+    TRY_OUT(file->data ? hwnas_mix_data_make(&mixed, file->data, graph, arch->space->name,
+                                             file->batch, file->layers, &how)
+                       : hwnas_mix_make(&mixed, graph, file->layers, &how));
     status = hwnas_onnx_write_file(file->path, mixed);
 out:
+    if (status == HWNAS_E_NOT_FOUND)
+        hwnas_hint(status, "layers were chosen by these samples, and their ranges are of them: put "
+                           "them where they were");
     hwnas_graph_free(mixed);
     hwnas_graph_free(graph);
     return status;
@@ -80,13 +85,14 @@ static char *mixed_note(const hwnas_network_file *file)
     int n_s8 = 0;
     for (const char *l = file->layers; *l; l++)
         n_s8 += *l == 's';
-    return hwnas_printf(
-        "is in s8 (QDQ) in %d of %zu layers, with ranges of random inputs: calibrate "
-        "it with data of your own%s",
-        n_s8, strlen(file->layers),
-        file->precision == HWNAS_BF16
-            ? "; a file cannot say bf16: --dtype bf16 computes its floats in it"
-            : "");
+    const bool has_data = file->data && file->data->n;
+    return hwnas_printf("is in s8 (QDQ) in %d of %zu layers, with ranges of %s%s", n_s8,
+                        strlen(file->layers),
+                        has_data ? "the samples that chose them"
+                                 : "random inputs: calibrate it with data of your own",
+                        file->precision == HWNAS_BF16
+                            ? "; a file cannot say bf16: --dtype bf16 computes its floats in it"
+                            : "");
 }
 
 /* The weights by which the network was judged. */

@@ -14,6 +14,8 @@ typedef struct hwnas_network_file {
     bool is_folded;            /* ONNX: without batch norms and dead branches */
     const char *layers; /* (optional) of a network whose layers have a precision each, the word of
                            it (precision/mix.h): the precision is that of its floats; borrowed */
+    /* (optional) Of such a network, whose ranges it has; else those of random inputs; borrowed. */
+    const struct hwnas_mix_data *data;
     /* (optional) Whose weights and ranges a network has that was judged by samples; borrowed. */
     struct hwnas_samples *samples;
 } hwnas_network_file;

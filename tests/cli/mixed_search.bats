@@ -128,6 +128,80 @@ dense() {
     [ "$(cat starts)" = start ]
 }
 
+# images NAME SEED: random images as nas_bench_macro takes them.
+images() {
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    /usr/bin/python3 -c "import numpy as np; np.save('$1', np.random.default_rng($2).uniform(0, 4, (24, 3, 32, 32)).astype('f4'))"
+}
+
+@test "samples of the user's choose: the error is theirs, the file has their ranges, and the study knows them" {
+    images x.npy 1
+    search_mixed --trials 1 --data 'x.npy#scale=1/2,mean=0.5:1:1.5,calibrate=16' --onnx best.onnx
+    says out "*layers      trial 0: * off from f32 on 16 samples of x.npy (limit $LIMIT %)*"
+    says err "*the weights of * are random: *best.onnx*is in s8 (QDQ) in * with ranges of the samples that chose them*"
+    "$HWNAS" study trials s.db --json >trials
+    is trials '[m["choice_samples"] for m in d["trials"][0]["measurement"]["mix"].values()] == [16]'
+    is trials '"x.npy --scale 0.5 --mean=0.5,1,1.5 --calibrate 16 --max-error 2" in d["trials"][0]["measurement"]["command"]'
+    ends 0 export s.db --format onnx --out later.onnx
+    cmp best.onnx later.onnx
+    # The same error, of the file, on the same samples, by another command.
+    ends 0 export --space nas_bench_macro --arch "$(json trials 'd["trials"][0]["arch"]')" --format onnx --out f32.onnx
+    local range='--scale 0.5 --mean 0.5,1,1.5'
+    ends 0 run f32.onnx --input x.npy $range --output f32.npy
+    ends 0 run best.onnx --input x.npy $range --output mixed.npy
+    /usr/bin/python3 - <<'END'
+import json, numpy as np
+a, b = np.load("f32.npy")[:16], np.load("mixed.npy")[:16]
+mix = json.load(open("trials"))["trials"][0]["measurement"]["mix"]["cpu"]
+error = abs(a - b).max() / abs(a).max()
+assert mix["layers_in_s8"] and abs(error - mix["mixed_error"]) < 0.1 * mix["mixed_error"], (error, mix)
+END
+    # A study is of contents, wherever they lie.
+    mv x.npy moved.npy
+    images x.npy 2
+    local again="$NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 2 --dtype mixed --max-error $LIMIT --seconds 0.05"
+    refuses 2 "*the data has other contents since this study was made*" search $again --data 'x.npy#scale=1/2,mean=0.5:1:1.5,calibrate=16'
+    refuses 2 "*another data: *x.npy*not *moved.npy*" search $again --data 'moved.npy#scale=1/2,mean=0.5:1:1.5'
+    refuses 2 "*another data: *x.npy*not the default*" search $again
+    ends 0 search $again --data 'moved.npy#mean=0.5:1:1.5,scale=0.5,calibrate=16'
+    says out "*on 16 samples of moved.npy*"
+    # What other samples chose is measured again.
+    ends 0 search $NET --device cpu --objectives accuracy,latency --study w.db --trials 1 --dtype mixed --max-error $LIMIT --seconds 0.05 \
+        --data x.npy --warm-start s.db
+    "$HWNAS" study trials w.db --json >warm
+    is warm 'all(m["choice_samples"] == 24 for t in d["trials"] for m in t["measurement"]["mix"].values())'
+    rm moved.npy
+    refuses 2 "*moved.npy: cannot open*put them where they were*" export s.db --format onnx --out gone.onnx
+}
+
+@test "with the weights of a model accuracy judges, and the trial tells what it is on samples held out" {
+    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    local data="$HWNAS_SRC/tests/data/fashion_images.gz#labels=$HWNAS_SRC/tests/data/fashion_labels.gz,scale=1/255,mean=0.286,std=0.353"
+    ends 0 space derive "$HWNAS_SRC/tests/data/fashion_tiny.onnx" --out net.yaml
+    local search="search --space net.yaml --device cpu --objectives macs,latency --trials 1 --seconds 0.05 --estimate off --confirm 0
+        --ties 0 --dtype mixed"
+    ends 0 $search --study s.db --data "$data" --max-loss 2
+    says out "*; top1 on 128 held out * %, of f32 * %; at most 2 points below f32 on those that chose*"
+    "$HWNAS" study trials s.db --json >trials
+    ends 0 export --space net.yaml --arch "$(json trials 'd["trials"][0]["arch"]')" --format onnx --out f32.onnx
+    /usr/bin/python3 - "$HWNAS_SRC/tests/data" <<'END'
+import gzip, sys, numpy as np
+x, y = (np.frombuffer(gzip.open(f"{sys.argv[1]}/fashion_{n}.gz").read(), np.uint8, offset=o) for n, o in (("images", 16), ("labels", 8)))
+np.savez("odd.npz", x=((x.reshape(-1, 1, 28, 28)[1::2] / 255 - 0.286) / 0.353).astype("f4"), y=y[1::2].astype("i8"))
+END
+    ends 0 evaluate f32.onnx --data odd.npz --json
+    is trials "[(m['f32_accuracy'], m['choice_samples'], m['held_out_samples'], m['accuracy_metric'], m['max_loss'], m['max_error'])
+        for m in d['trials'][0]['measurement']['mix'].values()] == [($(json out 'd["values"]["top1"]["value"]'), 128, 128, 'top1', 2, None)]"
+    "$HWNAS" study show s.db --json >shown
+    is shown 'd["job"]["max-loss"] == 2 and "max-error" not in d["job"] and "fashion_images.gz#labels=" in d["job"]["data"]'
+    refuses 2 "*another max-loss: 2.0, not 3.0*" $search --study s.db --resume --data "$data" --max-loss 3
+    refuses 2 "*--data:1:1: labels go with max-loss*" $search --study t.db --data "$data"
+    refuses 2 "*--max-loss:1:1: max-loss needs data*" $search --study t.db --max-loss 1
+    refuses 2 "*--data:1:1: *max-loss needs labels*" $search --study t.db --data "${data/labels=*labels.gz,/}" --max-loss 1
+    refuses 2 "*--data:1:1: *a label is (28, 28): these do not fit*" $search --study t.db --max-loss 1 --data "${data/fashion_labels/fashion_images}"
+    [ ! -e t.db ]
+}
+
 @test "with no error allowed all layers stay" {
     search_mixed --trials 1 --max-error 0
     says out "*layers      trial 0: 0 of * layers in s8*up to 0.00 % off*"
@@ -143,5 +217,11 @@ dense() {
     refuses 2 "*batch is not of each layer*" $search --device cpu --batch '{per: layer, values: [1, 8]}'
     refuses 2 "*max-error*" $search --device cpu --dtype mixed --max-error -1
     refuses 2 "*no precision 'mixt'*" $search --device cpu --dtype mixt
+    refuses 2 "*--data:1:1: data goes with dtype: mixed*" $search --device cpu --data x.npy
+    refuses 2 "*max-loss needs trained weights*hint: *space derive*" $search --device cpu --dtype mixed --data x.npy --max-loss 1
+    printf '%s\n' 'space: nas_bench_macro' 'device: cpu' 'objectives: [params, latency]' 'dtype: mixed' 'data: absent.npz' >job.yaml
+    refuses 2 "*job.yaml:5:7: absent.npz: cannot open*" search job.yaml
+    refuses 2 "*--data:1:1: samples have no option 'scael'*did you mean 'scale'*" search job.yaml --data 'x.npy#scael=2'
+    refuses 2 "*--data:1:1: $HWNAS_SRC/tests/data/fashion_images.gz: *" search job.yaml --data "$HWNAS_SRC/tests/data/fashion_images.gz"
     [ ! -e nas_bench_macro.db ]
 }
