@@ -17,6 +17,7 @@
 #include "profile/shapes.h"
 #include "report/dot.h"
 #include "report/graph_table.h"
+#include "study/evaluate.h"
 #include "study/job_data.h"
 #include "study/phases.h"
 #include "study/settings.h"
@@ -163,6 +164,14 @@ static hwnas_status find_trial(const hwnas_trial **out, const hwnas_summary *sum
     return HWNAS_OK;
 }
 
+static bool has_mixes(const hwnas_trial *trial)
+{
+    json_t *mixes = hwnas_mixes_of(trial);
+    const bool has_some = json_object_size(mixes) > 0;
+    json_decref(mixes);
+    return has_some;
+}
+
 /* Of the trial in the phase in which its network is this one, where the search had phases. */
 static hwnas_status take_layers(hwnas_network *network, const hwnas_trial *trial,
                                 const hwnas_job *job, const char *space)
@@ -174,7 +183,7 @@ static hwnas_status take_layers(hwnas_network *network, const hwnas_trial *trial
     network->data = hwnas_alloc(sizeof *network->data);
     TRY(hwnas_job_data_read(network->data, job));
     network->layers = hwnas_trial_layers(&network->measured, trial, job, -1, NULL);
-    if (network->layers || !hwnas_settings_may_be_mixed(job))
+    if (network->layers || !has_mixes(trial))
         return HWNAS_OK;
     with_space.space = space;
     TRY_OUT(hwnas_phases_open(&phases, &with_space, network->own_space));
