@@ -154,7 +154,7 @@ import json, numpy as np
 a, b = np.load("f32.npy")[:16], np.load("mixed.npy")[:16]
 mix = json.load(open("trials"))["trials"][0]["measurement"]["mix"]["cpu"]
 error = abs(a - b).max() / abs(a).max()
-assert mix["layers_in_s8"] and abs(error - mix["mixed_error"]) < 0.1 * mix["mixed_error"], (error, mix)
+assert abs(error - mix["mixed_error"]) <= 0.1 * mix["mixed_error"], (error, mix) # both 0 where no layer gained time
 END
     # A study is of contents, wherever they lie.
     mv x.npy moved.npy
