@@ -69,9 +69,9 @@ static hwnas_status no_key(const char *key, const hwnas_data_key *others)
     for (size_t i = 0; i < n; i++)
         hwnas_str_addf(&list, "%s%s", i ? ", " : "", names[i]);
     const char *near = hwnas_nearest(key, names);
-    const hwnas_status status = hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, NULL, "samples have no option '%.40s'", key),
-        near ? "did you mean '%s'?" : "the options are %s", near ? near : list.s);
+    const hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "samples have no option '%.40s'", key),
+                   near ? "did you mean '%s'?" : "the options are %s", near ? near : list.s);
     hwnas_str_done(&list);
     return status;
 }

@@ -28,9 +28,8 @@ static hwnas_status at_key(hwnas_status status, const hwnas_job *job)
     const hwnas_error error = *hwnas_last_error();
     if (status == HWNAS_OK || !*error.file || !job->data_place.file)
         return status == HWNAS_OK ? status : hwnas_fail_at(status, &job->data_place);
-    return hwnas_hint(
-        hwnas_fail(status, &job->data_place, "%s: %s", error.file, error.message), "%s",
-        error.hint);
+    return hwnas_hint(hwnas_fail(status, &job->data_place, "%s: %s", error.file, error.message),
+                      "%s", error.hint);
 }
 
 static hwnas_status read_spelling(hwnas_job_data *out, const hwnas_job *job)
