@@ -99,6 +99,11 @@ static char *results_file(const char *recipe, const hwnas_space *space)
                         space->name);
 }
 
+/* Each epoch is one more look: on real curves (docs/training.md) one in twenty trainings that were
+ * worth it is lost so. Programs of others are ended only where the user says so: what they print
+ * may be meant otherwise. */
+static const double GIVE_UP = 0.02;
+
 static hwnas_status open_train(hwnas_predictor **out, const char *rest, const hwnas_space *space)
 {
     hwnas_status status = HWNAS_OK;
@@ -107,6 +112,7 @@ static hwnas_status open_train(hwnas_predictor **out, const char *rest, const hw
     char *recipe = hwnas_printf("%.*s", (int)n, rest), *options = NULL;
     const hwnas_place place = {.file = recipe};
     p->check = check;
+    p->give_up = GIVE_UP;
     if (rest[n] == '#') {
         options = hwnas_strdup(rest + n + 1);
         TRY_OUT(hwnas_training_program_set_options(p, options));

@@ -26,10 +26,6 @@ static const struct {
     {"give-up", offsetof(hwnas_training_program, give_up), false, 0, 0.5},
 };
 
-/* Each epoch is one more look: on real curves (docs/training.md) one in twenty trainings that were
- * worth it is lost so. */
-static const double GIVE_UP = 0.02;
-
 static hwnas_status set_option(hwnas_training_program *p, const char *key, const char *value)
 {
     static const char *const names[] = {"cache",   "column", "give-up", "jobs", "printed",
@@ -124,7 +120,6 @@ hwnas_training_program *hwnas_training_program_new(const char *kind, const hwnas
     p->jobs = 1;
     p->retries = 1;
     p->n_rungs = 1;
-    p->give_up = GIVE_UP;
     p->floor = -INFINITY;
     return p;
 }
