@@ -248,7 +248,7 @@ class OnGpu:
         if way == "graph":
             self.record()
         torch.cuda.synchronize()
-        self.bytes = torch.cuda.max_memory_allocated() - held
+        self.bytes = max(torch.cuda.max_memory_allocated() - held, 0)
         # Who waits sleeps: a core that spins at real-time priority would keep the driver off it.
         self.begin, self.end = (torch.cuda.Event(enable_timing=True, blocking=True) for _ in range(2))
 

@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "predict/predict_priv.h"
 
-/* A program that plans more has lost its mind. */
-enum { MOST_EPOCHS = 1000000 };
+/* What plans more tells its steps. */
+enum { MOST_EPOCHS = 10000 };
 
 void hwnas_epochs_done(hwnas_epochs *epochs)
 {

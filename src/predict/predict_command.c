@@ -163,6 +163,27 @@ typedef struct batch {
     double begun;
 } batch;
 
+/* Whether it is not worth going on with a training; *end: where it would come to. */
+static bool is_hopeless(hwnas_curve_end *end, const hwnas_training_program *p, const double *curve,
+                        size_t n, size_t n_planned)
+{
+    return p->give_up > 0 && p->floor > -INFINITY && n > 0 && n < n_planned &&
+           hwnas_epochs_foresee(end, curve, n, n_planned, p->curves, p->rungs[0]) &&
+           hwnas_curve_chance(end, p->floor) < p->give_up;
+}
+
+/* A training that was ended before, in this process or another, and still is not worth it. */
+static bool was_ended(hwnas_training_program *p, hwnas_digest digest)
+{
+    const hwnas_result *row = p->rung || !p->curves ? NULL : hwnas_results_find(p->curves, digest);
+    hwnas_stopped_training *s = &p->stopped;
+    if (!row || !is_hopeless(&s->end, p, row->curve, row->n_curve, row->n_epochs))
+        return false;
+    s->n = row->n_curve;
+    s->n_planned = row->n_epochs;
+    return true;
+}
+
 /* READY: the network is ours to train. What others train is looked for again later; as they keep
  * their result before they give up their claim, it is there when we have the claim. */
 static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
@@ -173,8 +194,9 @@ static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
     if (!r->is_claimed)
         return HWNAS_OK;
     TRY(hwnas_results_refresh(results));
-    TRY(hwnas_results_refresh(b->predictor->curves));
-    if (!hwnas_results_find(results, r->digest))
+    if (b->predictor->curves && hwnas_results_refresh(b->predictor->curves) != HWNAS_OK)
+        hwnas_error_clear(); /* what cannot be read costs no training */
+    if (!hwnas_results_find(results, r->digest) && !was_ended(b->predictor, r->digest))
         return HWNAS_OK;
     *state = HWNAS_RUN_OVER;
     hwnas_claims_give_up(b->claims, r->digest);
@@ -200,15 +222,6 @@ static hwnas_status prepare(void *context, hwnas_run *run)
     return HWNAS_OK;
 }
 
-/* Whether it is not worth going on with a training; *end: where it would come to. */
-static bool is_hopeless(hwnas_curve_end *end, const hwnas_training_program *p, const double *curve,
-                        size_t n, size_t n_planned)
-{
-    return p->give_up > 0 && p->floor > -INFINITY && n > 0 && n < n_planned &&
-           hwnas_epochs_foresee(end, curve, n, n_planned, p->curves, p->rungs[0]) &&
-           hwnas_curve_chance(end, p->floor) < p->give_up;
-}
-
 /* Only whole trainings are on a front, and have a curve that is kept. */
 static void hear(void *context, hwnas_run *run, const char *line)
 {
@@ -216,7 +229,7 @@ static void hear(void *context, hwnas_run *run, const char *line)
     const hwnas_training_program *p = b->predictor;
     request *r = &b->requests[run - b->runs];
     const hwnas_giver giver = hwnas_training_program_giver(p, "");
-    if (p->rung || run->is_enough || !hwnas_epochs_hear(&r->epochs, line, &giver))
+    if (p->rung || !p->curves || run->is_enough || !hwnas_epochs_hear(&r->epochs, line, &giver))
         return;
     run->is_enough = is_hopeless(&r->end, p, r->epochs.values, r->epochs.n, r->epochs.n_planned);
     if (run->is_enough)
@@ -224,8 +237,9 @@ static void hear(void *context, hwnas_run *run, const char *line)
                   r->code, r->epochs.n, r->epochs.n_planned, r->end.mean, p->floor);
 }
 
-/* Of a training that came to an end, or was ended; one that says nothing has none. */
-static hwnas_status keep_curve(const batch *b, const request *r, const hwnas_run *run)
+/* Of a training that came to an end, or was ended; one that says nothing has none. A curve that
+ * cannot be kept is missed by later ones, and costs no result. */
+static void keep_curve(const batch *b, const request *r, const hwnas_run *run)
 {
     const hwnas_result row = {.digest = r->digest,
                               .code = r->code,
@@ -235,7 +249,11 @@ static hwnas_status keep_curve(const batch *b, const request *r, const hwnas_run
                               .n_epochs = r->epochs.n_planned,
                               .curve = r->epochs.values,
                               .n_curve = r->epochs.n};
-    return row.n_curve ? hwnas_results_add(b->predictor->curves, &row, 1) : HWNAS_OK;
+    if (!row.n_curve || hwnas_results_add(b->predictor->curves, &row, 1) == HWNAS_OK)
+        return;
+    hwnas_log(HWNAS_LOG_WARNING, "%s: the curve is not kept: %s", r->code,
+              hwnas_last_error()->message);
+    hwnas_error_clear();
 }
 
 static void clean_up(batch *b, request *r)
@@ -255,8 +273,6 @@ static hwnas_status keep(void *context, hwnas_run *run)
     hwnas_status status = HWNAS_OK;
     if (!run->error.status && !run->is_enough && convert(b->predictor, run) != HWNAS_OK)
         run->error = *hwnas_last_error();
-    if (!run->error.status)
-        status = keep_curve(b, r, run);
     if (run->error.status) {
         char *message =
             hwnas_printf("%s: %s", r->code ? r->code : r->digest.hex, run->error.message);
@@ -264,13 +280,15 @@ static hwnas_status keep(void *context, hwnas_run *run)
         free(message);
     } else if (run->is_enough) {
         b->predictor->stopped = (hwnas_stopped_training){r->epochs.n, r->epochs.n_planned, r->end};
-    } else if (status == HWNAS_OK) {
+        keep_curve(b, r, run);
+    } else {
         const hwnas_result result = {.digest = r->digest,
                                      .code = r->code,
                                      .value = run->mean,
                                      .sd = run->sd,
                                      .seconds = run->seconds};
         status = hwnas_results_add(b->predictor->results, &result, 1);
+        keep_curve(b, r, run);
     }
     clean_up(b, r);
     return status;
@@ -285,18 +303,6 @@ static void tell(void *context)
         n_done += b->runs[i].state == HWNAS_RUN_OVER;
     if (watch->tell)
         watch->tell(watch->context, n_done, b->n, hwnas_now() - b->begun);
-}
-
-/* A training that was ended before, in this process or another, and still is not worth it. */
-static bool was_ended(hwnas_training_program *p, hwnas_digest digest)
-{
-    const hwnas_result *row = p->rung ? NULL : hwnas_results_find(p->curves, digest);
-    hwnas_stopped_training *s = &p->stopped;
-    if (!row || !is_hopeless(&s->end, p, row->curve, row->n_curve, row->n_epochs))
-        return false;
-    s->n = row->n_curve;
-    s->n_planned = row->n_epochs;
-    return true;
 }
 
 /* Asks for a network that is neither known nor asked for. */

@@ -149,6 +149,8 @@ hwnas_status hwnas_training_program_open_results(hwnas_training_program *p)
         TRY(hwnas_percent_check(p->results, &giver));
     }
     p->results = p->rungs[0];
+    if (!(p->give_up > 0))
+        return HWNAS_OK;
     char *file = results_file(p, CURVES);
     const hwnas_status status = hwnas_results_open_curves(&p->curves, file, p->base.target);
     free(file);

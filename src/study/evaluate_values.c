@@ -232,8 +232,12 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     hwnas_predictor_use_precision(e->predictor,
                                   hwnas_precision_has_form(precision) ? precision : HWNAS_F32);
     double floor = -INFINITY;
-    if (hwnas_predictor_gives_up(e->predictor) && !c->rung)
-        TRY(find_floor(&floor, trial, e, c));
+    if (hwnas_predictor_gives_up(e->predictor) && !c->rung) {
+        if (c->is_lookup_only)
+            floor = INFINITY; /* one that was ended stays so */
+        else
+            TRY(find_floor(&floor, trial, e, c));
+    }
     hwnas_predictor_give_up_below(e->predictor, floor);
     const hwnas_status status = hwnas_predictor_score(&estimate, e->predictor, &c->arch, 1);
     hwnas_predictor_give_up_below(e->predictor, -INFINITY);

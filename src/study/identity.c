@@ -42,6 +42,23 @@ static char *hash_file(const char *path)
                         (unsigned long long)hash.low64);
 }
 
+/* Without the option that says which trainings go on to their end: what one comes to there is the
+ * same. */
+static void drop_give_up(char *text)
+{
+    static const char option[] = "give-up=";
+    for (char *at = strchr(text, '#'); at; at = strchr(at + 1, ',')) {
+        if (!hwnas_starts_with(at + 1, option))
+            continue;
+        char *next = strchr(at + 1, ',');
+        if (next)
+            memmove(at + 1, next + 1, strlen(next));
+        else
+            *at = '\0';
+        return;
+    }
+}
+
 /* "table:FILE#COLUMN", "replay:FILE?NAMES#COLUMN" or the name of a predictor, with the file's hash
  * in the place of its path; what is not a file stays, and so does what has the hash already. */
 static json_t *by_contents(const char *text)
@@ -61,6 +78,7 @@ static json_t *by_contents(const char *text)
     char *whole =
         hash ? hwnas_printf("%.*s%s%s", (int)(rest - text), text, hash, colon ? rest + n : "")
              : hwnas_strdup(text);
+    drop_give_up(whole);
     json_t *json = json_string(whole);
     free(whole);
     free(hash);

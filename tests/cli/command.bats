@@ -333,9 +333,31 @@ END
     cp calls before
     ends 0 search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --trials 40 --study t.db --json --accuracy command:./train#give-up=0.02
     cmp calls before
+    # A warm start takes over what was ended as it is.
+    ends 0 search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --trials 1 --study w.db --warm-start s.db --json --accuracy command:./train#give-up=0.02
+    [ "$(wc -l <calls)" -le "$(($(wc -l <before) + 1))" ]
+    # Whether trainings are ended may change in a study.
+    ends 0 "${how[@]}" --trials 41 --accuracy command:./train --resume
     # A program of the user's own is not ended unless he says so.
     rm calls train.nas_bench_201.*csv
     ends 0 search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --trials 40 --study u.db --json --accuracy command:./train
     is out 'd["ended_early"] == 0 and d["feasible"] == 40'
     refuses 2 "'give-up' of a command must be a number from 0 to 0.5" predictor score command:./train#give-up=1 nas_bench_201 data.csv
+}
+
+@test "two searches end a training once, and a curve that cannot be kept costs no result" {
+    curves
+    sed -i 's/^awk/sleep 0.1; awk/' train
+    local how=(search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --accuracy command:./train#give-up=0.02)
+    ends 0 "${how[@]}" --trials 15 --study s.db
+    "$HWNAS" "${how[@]}" --trials 30 --study t.db >t.out 2>&1 &
+    ends 0 "${how[@]}" --trials 30 --study u.db
+    wait $!
+    [ -z "$(sort calls | uniq -d)" ]
+    # Somebody opens the file meanwhile and saves something else.
+    rm -f calls train.nas_bench_201.*csv
+    sed -i 's/awk -v/[ "$(wc -l <calls)" = 3 ] \&\& echo "no curves" >train.nas_bench_201.curves.csv; awk -v/' train
+    ends 0 "${how[@]}" --trials 6 --study v.db
+    [ "$(wc -l <calls)" = 6 ] && [ "$(wc -l <train.nas_bench_201.csv)" -ge 7 ]
+    [ "$(cat train.nas_bench_201.curves.csv)" = "no curves" ]
 }
