@@ -358,6 +358,7 @@ END
     rm -f calls train.nas_bench_201.*csv
     sed -i 's/awk -v/[ "$(wc -l <calls)" = 3 ] \&\& echo "no curves" >train.nas_bench_201.curves.csv; awk -v/' train
     ends 0 "${how[@]}" --trials 6 --study v.db
-    [ "$(wc -l <calls)" = 6 ] && [ "$(wc -l <train.nas_bench_201.csv)" -ge 7 ]
+    [ "$(wc -l <calls)" = 6 ]
+    [ "$(wc -l <train.nas_bench_201.csv)" -ge 7 ]
     [ "$(cat train.nas_bench_201.curves.csv)" = "no curves" ]
 }
