@@ -11,7 +11,7 @@
 
 typedef struct fake_settings {
     double is_virtual; /* 1: time passes in calls and pauses alone; 0: the host's clock */
-    double values;     /* 0: kernels compute nothing when they are replayed */
+    double values;     /* 0: kernels compute nothing when they are replayed; -1: nothing at all */
     double kernel; /* a kernel of one block, at the full clock rate; 0: as long as on the host */
     double cold;   /* share that a kernel takes longer with nothing in the cache */
     double launch; /* of the host, for each kernel or graph that it launches */
