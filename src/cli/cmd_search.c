@@ -1,4 +1,6 @@
 /* search: runs a job, shows progress, prints the front, exports the winner. */
+#include <assert.h>
+
 #include "cli/crew.h"
 #include "cli/verbosity.h"
 #include "cli/search_progress.h"
@@ -15,7 +17,7 @@ static const hwnas_usage usage = {
 /* ---- The command line ---- */
 
 /* The flags of the program itself, and one for each key of a job. */
-enum { MAX_KEYS = 40, ALONE = -1 };
+enum { MAX_KEYS = 56, ALONE = -1 };
 
 typedef struct command_line {
     const char *path; /* of the job; NULL: none */
@@ -53,6 +55,7 @@ static hwnas_status parse(command_line *out, bool *is_done, int argc, char **arg
                                 .value = &values[i],
                                 .argument = key.argument,
                                 .help = key.help};
+    assert(!hwnas_job_key_list(&key, MAX_KEYS));
     TRY(hwnas_options_parse(&usage, rows, argc, argv, &out->path, &n, is_done));
     out->path = n ? out->path : NULL;
     for (size_t i = 0; i < MAX_KEYS && hwnas_job_key_list(&key, i); i++)

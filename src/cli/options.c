@@ -1,4 +1,5 @@
 /* options.c: options from a table, through getopt_long; --help is printed from the same table. */
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/verbosity.h"
 
-enum { MAX_OPTIONS = 48, HELP = 256, LOG, FIRST_LONG };
+enum { MAX_OPTIONS = 64, HELP = 256, LOG, FIRST_LONG };
 
 const hwnas_option hwnas_common_options[] = {
     {"help", 0, HWNAS_OPTION_FLAG, NULL, NULL, "print what the command does and takes"},
@@ -165,6 +166,7 @@ hwnas_status hwnas_options_parse(const hwnas_usage *usage, const hwnas_option *o
         if (options[n].letter && options[n].argument)
             letters[n_letters++] = ':';
     }
+    assert(n <= MAX_OPTIONS);
     for (int i = 0; i < N_COMMON; i++) {
         const hwnas_option *o = &hwnas_common_options[i];
         rows[n + i] = (struct option){o->name, o->argument != NULL, NULL, common_codes[i]};
