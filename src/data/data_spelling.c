@@ -150,6 +150,10 @@ hwnas_status hwnas_data_spelling_read(hwnas_data_spelling *out, const char *text
                                  .text = text[n] ? hwnas_strdup(text + n + 1) : NULL};
     out->options.mean = out->mean;
     out->options.std = out->std;
+    if (!n)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
+                                     "samples are in a file, which '%.60s' does not name", text),
+                          "write val.npz#scale=1/255,mean=0.286");
     if (out->text)
         TRY(set_options(out, out->text, others, context));
     if (out->options.labels && access(out->options.labels, F_OK))

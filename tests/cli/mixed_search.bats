@@ -222,6 +222,7 @@ END
     printf '%s\n' 'space: nas_bench_macro' 'device: cpu' 'objectives: [params, latency]' 'dtype: mixed' 'data: absent.npz' >job.yaml
     refuses 2 "*job.yaml:5:7: absent.npz: cannot open*" search job.yaml
     refuses 2 "*--data:1:1: samples have no option 'scael'*did you mean 'scale'*" search job.yaml --data 'x.npy#scael=2'
+    refuses 2 "*samples are in a file, which '#scale=2' does not name*" search job.yaml --data '#scale=2'
     refuses 2 "*--data:1:1: */tests/data/fashion_images.gz: *" search job.yaml --data "$HWNAS_SRC/tests/data/fashion_images.gz"
     [ ! -e nas_bench_macro.db ]
 }
