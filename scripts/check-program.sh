@@ -6,7 +6,7 @@ build=$PWD
 cd "$(dirname "$0")/.."
 
 # The system's, jansson and libmicrohttpd.
-standard='arpa/inet ctype errno fcntl float getopt inttypes jansson limits math microhttpd netinet/in pthread signal stdarg stdbool stddef stdint stdio stdlib string sys/ioctl sys/mman sys/prctl sys/random sys/resource sys/socket sys/stat sys/wait time unistd'
+standard='arpa/inet assert ctype errno fcntl float getopt inttypes jansson limits math microhttpd netinet/in pthread signal stdarg stdbool stddef stdint stdio stdlib string sys/ioctl sys/mman sys/prctl sys/random sys/resource sys/socket sys/stat sys/wait time unistd'
 
 tell() { # tell NUMBER WHAT: nothing is in standard input
     local wrong
