@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -17,8 +18,12 @@ enum {
     RUN_OF_READINGS = 8,
     MAX_BYTES = 64,
 };
-/* An EPYC: 28 to 35 ns in one core complex, 148 to 155 between two. */
+/* An EPYC: 28 to 35 ns in one core complex, 148 to 155 between two. A Xeon (Emerald Rapids): 75 to
+ * 110 ns between any two cores, 30 between hyperthreads of one. */
 static const double FAR = 1.6;
+static const double WHOLE =
+    0.85; /* of the width that is assumed: no hyperthread of a shared core */
+static const double FORGOTTEN = 3600; /* seconds */
 static const double BETTER = 1.02;   /* what is worth another file */
 static const double MOST_WIDTH = 16; /* no core adds more in a cycle */
 
@@ -61,19 +66,35 @@ hwnas_team_reading hwnas_team_read(int threads)
     return out;
 }
 
+/* 0 is not known. */
+static double least(double a, double b)
+{
+    return a > 0 && b > 0 ? fmin(a, b) : fmax(a, b);
+}
+
+static bool is_far(double hop, double best)
+{
+    return best > 0 && hop > FAR * best;
+}
+
 bool hwnas_team_is_disturbed(hwnas_team *team, hwnas_team_reading reading)
 {
     const bool is_shared = hwnas_pace_is_shared(&team->width, reading.pace,
                                                 team->threads == 1 ? hwnas_pace_assumed() : 0);
     if (isnan(reading.hop))
         return is_shared;
+    if (is_shared || reading.pace.width < hwnas_pace_assumed() * WHOLE) {
+        team->n = 0;
+        return is_shared || is_far(reading.hop, team->hop);
+    }
     /* What all of a run reach is believed: one lucky reading must not make every later one slow. */
     team->most = team->n == 0 ? reading.hop : fmax(team->most, reading.hop);
     if (++team->n == RUN_OF_READINGS) {
-        team->hop = team->hop > 0 ? fmin(team->hop, team->most) : team->most;
+        team->hop = least(team->hop, team->most);
+        team->own = least(team->own, team->most);
         team->n = 0;
     }
-    return is_shared || (team->hop > 0 && reading.hop > FAR * team->hop);
+    return is_far(reading.hop, team->hop);
 }
 
 /* ---- What earlier processes have seen ---- */
@@ -94,16 +115,27 @@ static void read_best(hwnas_team *out, const char *path)
 {
     char *text;
     size_t length;
-    double width, hop;
+    double width, hop, missed;
     if (hwnas_file_read(&text, &length, path, MAX_BYTES) == HWNAS_OK) {
-        if (sscanf(text, "%lf %lf", &width, &hop) == 2 && width >= 0 && width < MOST_WIDTH &&
-            hop >= 0 && hop < 1) {
+        if (sscanf(text, "%lf %lf %lf", &width, &hop, &missed) == 3 && width >= 0 &&
+            width < MOST_WIDTH && hop >= 0 && hop < 1 && missed >= 0) {
             out->width.width = width;
             out->hop = hop;
+            out->missed = missed;
         }
         free(text);
     }
     hwnas_error_clear();
+}
+
+static void write_best(const hwnas_team *best, const char *path)
+{
+    char text[MAX_BYTES];
+    const int n =
+        snprintf(text, sizeof text, "%.3f %.3g %.0f\n", best->width.width, best->hop, best->missed);
+    hwnas_make_folders(path);
+    if (hwnas_file_write(path, text, (size_t)n) != HWNAS_OK)
+        hwnas_error_clear();
 }
 
 hwnas_team hwnas_team_open(int threads)
@@ -118,20 +150,21 @@ hwnas_team hwnas_team_open(int threads)
 
 void hwnas_team_keep(const hwnas_team *team)
 {
-    char text[MAX_BYTES];
-    char *path = team->threads > 1 && team->hop > 0 ? path_of(team->threads) : NULL;
+    const double now = (double)time(NULL);
+    char *path = team->threads > 1 && team->own > 0 ? path_of(team->threads) : NULL;
     hwnas_team known = {0};
     if (!path)
         return;
     read_best(&known, path);
-    const bool is_nearer = known.hop == 0 || known.hop > BETTER * team->hop;
-    if (is_nearer || team->width.width > BETTER * known.width.width) {
-        const int n =
-            snprintf(text, sizeof text, "%.3f %.3g\n", fmax(team->width.width, known.width.width),
-                     is_nearer ? team->hop : known.hop);
-        hwnas_make_folders(path);
-        if (hwnas_file_write(path, text, (size_t)n) != HWNAS_OK)
-            hwnas_error_clear();
+    hwnas_team best = {.width.width = fmax(team->width.width, known.width.width),
+                       .hop = least(known.hop, team->own)};
+    if (is_far(team->own, known.hop)) {
+        best.missed = known.missed > 0 ? known.missed : now;
+        if (now - best.missed > FORGOTTEN)
+            best = (hwnas_team){.width.width = team->width.width, .hop = team->own};
     }
+    if (best.hop > known.hop || known.hop > BETTER * best.hop || best.missed != known.missed ||
+        best.width.width > BETTER * known.width.width)
+        write_best(&best, path);
     free(path);
 }

@@ -22,20 +22,28 @@ hwnas_team_reading hwnas_team_read(int threads);
 typedef struct hwnas_team {
     int threads;
     hwnas_pace_best width;
-    /* The least hop that all of some readings on end have reached; 0: not known. */
+    /* The least hop that all of some readings on end have reached, of this process or an earlier
+     * one; 0: not known. */
     double hop;
+    double own;  /* of this process; 0: not known */
     double most; /* of the present run of readings */
     int n;       /* of them */
+    /* Since when all processes have been far from the best, in seconds since 1970; 0: the last one
+     * was not. */
+    double missed;
 } hwnas_team;
 
 /* A team of which earlier processes may have seen the best: it is kept in the user's cache.
  * `threads` 0: not known, and one reads. Owns nothing. */
 hwnas_team hwnas_team_open(int threads);
-/* Keeps the best for others, where it is better than what they know. One thread needs no memory. */
+/* Keeps the best for others, where it is better than what they know. A best that nobody has come
+ * near for an hour is another machine's, as virtual ones move: it is forgotten. One thread needs no
+ * memory. */
 void hwnas_team_keep(const hwnas_team *team);
 
 /* Somebody takes part of the cores, or they are further apart than they have been. The reading may
- * raise the best. */
+ * raise the best, unless cores are shared: hyperthreads of one core are nearer than two cores are.
+ */
 bool hwnas_team_is_disturbed(hwnas_team *team, hwnas_team_reading reading);
 
 #endif

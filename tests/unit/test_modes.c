@@ -7,8 +7,12 @@
 
 #include <cmocka.h>
 
+#include <glob.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/stats.h"
@@ -333,17 +337,41 @@ static const hwnas_team_reading near_by = {{.width = 3.8, .hertz = 3e9}, .hop = 
                                 far_apart = {{.width = 3.8, .hertz = 3e9}, .hop = 150e-9},
                                 one_core = {{.width = 1.9, .hertz = 3e9}, .hop = 20e-9};
 
+/* A user's cache that is empty, for one test. */
+typedef struct private_cache {
+    char folder[sizeof "test_modes.XXXXXX"];
+    char *before; /* what the variable said; NULL: nothing */
+} private_cache;
+
+static private_cache make_cache(void)
+{
+    private_cache cache = {.folder = "test_modes.XXXXXX"};
+    cache.before = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
+    assert_non_null(mkdtemp(cache.folder));
+    char *whole = realpath(cache.folder, NULL); /* a relative one would not count */
+    setenv("XDG_CACHE_HOME", whole, 1);
+    free(whole);
+    return cache;
+}
+
+static void drop_cache(private_cache *cache)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", cache->folder);
+    assert_int_equal(system(command), 0);
+    if (cache->before)
+        setenv("XDG_CACHE_HOME", cache->before, 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
+    free(cache->before);
+}
+
 /* Nothing is known of two threads until some readings agree; what is known by then, by this process
  * or another, counts. */
 static void what_threads_can_do_together_is_remembered(void **state)
 {
     (void)state;
-    char folder[] = "test_modes.XXXXXX", command[64];
-    char *before = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
-    assert_non_null(mkdtemp(folder));
-    char *cache = realpath(folder, NULL); /* a relative one would not count */
-    setenv("XDG_CACHE_HOME", cache, 1);
-    free(cache);
+    private_cache cache = make_cache();
 
     hwnas_team team = hwnas_team_open(2);
     assert_false(hwnas_team_is_disturbed(&team, far_apart));
@@ -366,13 +394,55 @@ static void what_threads_can_do_together_is_remembered(void **state)
     assert_float_equal(team.hop, 30e-9, 1e-15);
     assert_float_equal(team.width.width, 3.8, 1e-9);
 
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    assert_int_equal(system(command), 0);
-    if (before)
-        setenv("XDG_CACHE_HOME", before, 1);
-    else
-        unsetenv("XDG_CACHE_HOME");
-    free(before);
+    drop_cache(&cache);
+}
+
+/* A virtual machine moves: for a while its two cores were hyperthreads of one, or it is on another
+ * processor now. What is never reached again must not make every measurement a disturbed one. */
+static void what_threads_could_do_elsewhere_is_forgotten(void **state)
+{
+    (void)state;
+    private_cache cache = make_cache();
+    if (hwnas_pace_assumed() > 0) {
+        hwnas_team team = hwnas_team_open(2);
+        for (int i = 0; i < 16; i++)
+            assert_false(hwnas_team_is_disturbed(&team, one_core)); /* nothing better is known */
+        hwnas_team_keep(&team);
+        for (int i = 0; i < 16; i++)
+            assert_false(hwnas_team_is_disturbed(&team, far_apart));
+        hwnas_team_keep(&team);
+        assert_float_equal(hwnas_team_open(2).hop, 150e-9, 1e-15);
+    }
+
+    hwnas_team team = hwnas_team_open(2);
+    for (int i = 0; i < 16; i++)
+        hwnas_team_is_disturbed(&team, near_by);
+    hwnas_team_keep(&team);
+    team = hwnas_team_open(2);
+    for (int i = 0; i < 16; i++)
+        assert_true(hwnas_team_is_disturbed(&team, far_apart));
+    hwnas_team_keep(&team);
+    team = hwnas_team_open(2);
+    assert_float_equal(team.hop, 30e-9, 1e-15); /* a minute is no proof */
+    assert_true(fabs(team.missed - (double)time(NULL)) < 600);
+
+    /* As if that had been two hours ago. */
+    glob_t found;
+    char pattern[100];
+    snprintf(pattern, sizeof pattern, "%s/hwnas/team-*-2", getenv("XDG_CACHE_HOME"));
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    FILE *file = fopen(found.gl_pathv[0], "w");
+    fprintf(file, "3.8 3e-08 %.0f\n", team.missed - 7200);
+    fclose(file);
+    globfree(&found);
+    team = hwnas_team_open(2);
+    for (int i = 0; i < 16; i++)
+        hwnas_team_is_disturbed(&team, far_apart);
+    hwnas_team_keep(&team);
+    team = hwnas_team_open(2);
+    assert_false(hwnas_team_is_disturbed(&team, far_apart));
+    assert_float_equal(team.hop, 150e-9, 1e-15);
+    drop_cache(&cache);
 }
 
 /* Readings on several threads at once; the figures are the machine's affair. */
@@ -391,6 +461,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_threads_can_do_together_is_remembered),
+        cmocka_unit_test(what_threads_could_do_elsewhere_is_forgotten),
         cmocka_unit_test(all_threads_are_read),
         cmocka_unit_test(modes_are_spelled),
         cmocka_unit_test(modes_travel),
