@@ -133,6 +133,14 @@ static bool is_readable(const hwnas_inbox *inbox, int timeout)
     return poll(p, 2, timeout) > 0 && p[0].revents;
 }
 
+bool hwnas_inbox_has_more(hwnas_inbox *inbox, double seconds)
+{
+    pthread_mutex_lock(&inbox->lock);
+    const bool is_there = inbox->n > 0;
+    pthread_mutex_unlock(&inbox->lock);
+    return is_there || is_readable(inbox, (int)(1e3 * seconds));
+}
+
 /* At most `n` more, if they are there; the end of all is for whoever reads in turn. */
 static void read_some(hwnas_inbox *inbox, size_t n)
 {

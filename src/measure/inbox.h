@@ -20,6 +20,9 @@ void hwnas_inbox_free(hwnas_inbox *inbox);
  * its end. Not between hwnas_inbox_begin() and _end(). */
 HWNAS_CHECKED hwnas_status hwnas_inbox_read(hwnas_inbox *inbox, void *out, size_t n);
 
+/* Whether there is something to read, after at most so many seconds. */
+bool hwnas_inbox_has_more(hwnas_inbox *inbox, double seconds);
+
 /* Starts the thread, on these cores but those that are `taken`; where none is left, or there may be
  * no thread, nothing is prepared. Of the others it leaves those alone that somebody holds or
  * measures on (cores.h), as they come and go, from one plan to the next; while that is all of them

@@ -8,11 +8,11 @@
 #include "measure/free_memory.h"
 #include "measure/runner_priv.h"
 
-/* Threads of OpenMP that are bound spin for minutes when there is nothing to do (runner_child.c);
- * one thread alone waits for its next request, and so does a program of others. */
+/* A runner ends its team when there is nothing to do (team.h). Of one in another program, such as
+ * PyTorch's, that program may have a team of its own, whose threads spin. */
 static bool leaves_cores_alone(const hwnas_runner *r)
 {
-    return r->threads == 1 || !hwnas_link_is_own(r->link);
+    return r->threads == 1 || hwnas_link_is_itself(r->link) || !hwnas_link_is_own(r->link);
 }
 
 /* One that went to another core than ours holds that until it ends (core_choice.c). */

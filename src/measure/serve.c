@@ -24,11 +24,13 @@
 #include "measure/peak.h"
 #include "measure/runner.h"
 #include "measure/steps.h"
+#include "measure/team.h"
 #include "measure/verify.h"
 #include "measure/wire.h"
 #include "onnx/onnx.h"
 
 static const double BEAT_SECONDS = 0.1; /* between two words of progress that say the same */
+static const double IDLE_SECONDS = 0.02; /* without a request, and the cores are for others */
 
 typedef struct session {
     hwnas_inbox *inbox;
@@ -445,8 +447,11 @@ hwnas_status hwnas_runner_serve_streams(int in, int out)
 {
     session s = {.inbox = hwnas_inbox_new(in), .out = out};
     hwnas_status status = serve_kept(&s);
-    while (status == HWNAS_OK)
+    while (status == HWNAS_OK) {
+        if (!hwnas_inbox_has_more(s.inbox, IDLE_SECONDS))
+            hwnas_team_dismiss();
         status = serve_request(&s);
+    }
     hwnas_inbox_free(s.inbox);
     hwnas_device_close(s.device);
     return status == HWNAS_E_NOT_FOUND ? HWNAS_OK : status;

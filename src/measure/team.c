@@ -66,6 +66,11 @@ hwnas_team_reading hwnas_team_read(int threads)
     return out;
 }
 
+void hwnas_team_dismiss(void)
+{
+    omp_pause_resource(omp_pause_soft, omp_get_initial_device());
+}
+
 /* 0 is not known. */
 static double least(double a, double b)
 {

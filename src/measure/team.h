@@ -19,6 +19,11 @@ typedef struct hwnas_team_reading {
 /* Reads on all threads of an OpenMP team at once; takes some microseconds. */
 hwnas_team_reading hwnas_team_read(int threads);
 
+/* Ends the threads of the calling thread's OpenMP team, which else spin for minutes where they are
+ * bound (runner_child.c). The next parallel region begins new ones, on the same cores, in 0.1 ms.
+ */
+void hwnas_team_dismiss(void);
+
 typedef struct hwnas_team {
     int threads;
     hwnas_pace_best width;
