@@ -251,7 +251,11 @@ hwnas_status hwnas_evaluate(hwnas_trial *trial, hwnas_evaluator *e,
     with_mixes.mixes = hwnas_mixes_of(trial);
     /* Values and detail of one whose first tasks others did. */
     json_t *detail = trial->detail ? json_loads(trial->detail, 0, NULL) : json_object();
-    const bool is_accuracy_dear = hwnas_evaluate_is_accuracy_dear(e, c);
+    /* One that was trained while its latency was an estimate keeps its accuracy, whatever the
+     * measurement says. */
+    const bool is_accuracy_dear =
+        hwnas_evaluate_is_accuracy_dear(e) &&
+        !(c->estimate && hwnas_trial_value(c->estimate, hwnas_metric_of(HWNAS_ACCURACY)->name));
     if (c->stage != HWNAS_STAGE_END && !trial->n_values)
         TRY_OUT((is_accuracy_dear ? hwnas_evaluate_costs : hwnas_evaluate_free)(trial, e, c));
     const size_t n_free = trial->n_values;

@@ -107,6 +107,17 @@ hwnas_status hwnas_evaluate_recall(bool *is_known, double *error, hwnas_trial *t
     return HWNAS_OK;
 }
 
+/* All is known that the trial is judged by, if only estimated. An accuracy that takes a training
+ * may come later, of a network that is likely to keep the limits; of another the measurement says
+ * whether it is worth one. */
+static bool is_ready_to_wait(const hwnas_trial *trial, const hwnas_evaluator *e)
+{
+    const bool comes_later = hwnas_evaluate_is_accuracy_dear(e) &&
+                             hwnas_trial_violation(trial, &e->job->goals, false) == 0;
+    return hwnas_trial_is_known(trial, &e->job->goals,
+                                comes_later ? hwnas_metric_of(HWNAS_ACCURACY) : NULL);
+}
+
 hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_evaluator *e,
                                  const hwnas_candidate *c, int device, json_t *detail)
 {
@@ -123,7 +134,7 @@ hwnas_status hwnas_evaluate_skip(bool *is_skipped, hwnas_trial *trial, hwnas_eva
                              hwnas_metric_of(HWNAS_LATENCY),
                              (hwnas_reading){l.seconds, l.low, l.high});
     *is_skipped = hwnas_trial_cannot_improve(trial, &e->job->goals, c->front) ||
-                  (c->may_wait && hwnas_trial_is_known(trial, &e->job->goals));
+                  (c->may_wait && is_ready_to_wait(trial, e));
     if (*is_skipped && e->n_audited * AUDIT_EVERY <= e->n_run) {
         e->n_audited++;
         *is_skipped = false;

@@ -257,11 +257,10 @@ hwnas_status hwnas_evaluate_free(hwnas_trial *trial, hwnas_evaluator *e, const h
     return e->predictor ? hwnas_evaluate_accuracy(trial, e, c) : HWNAS_OK;
 }
 
-bool hwnas_evaluate_is_accuracy_dear(const hwnas_evaluator *e, const hwnas_candidate *c)
+bool hwnas_evaluate_is_accuracy_dear(const hwnas_evaluator *e)
 {
     hwnas_trainings trainings;
-    return e->predictor && !c->may_wait && hwnas_predictor_trainings(&trainings, e->predictor) &&
-           !trainings.budget;
+    return e->predictor && hwnas_predictor_trainings(&trainings, e->predictor) && !trainings.budget;
 }
 
 void hwnas_evaluate_add_measurement(hwnas_trial *trial, const hwnas_evaluator *e, int device,

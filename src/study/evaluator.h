@@ -114,9 +114,9 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_check_mixed(const hwnas_evaluator *e,
  * remember, with the setting that suits it best. */
 double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch);
 
-/* A score of the predictor takes so long that networks are measured first: those that miss a limit
- * need none. */
-bool hwnas_evaluate_is_accuracy_dear(const hwnas_evaluator *e, const hwnas_candidate *c);
+/* A score of the predictor takes so long that latencies come first, estimated or measured: a
+ * network that misses a limit needs none. */
+bool hwnas_evaluate_is_accuracy_dear(const hwnas_evaluator *e);
 /* Adds the accuracy, unless it would have to be trained and the trial misses a limit already. */
 HWNAS_CHECKED hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
                                                    const hwnas_candidate *c);

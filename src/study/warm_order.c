@@ -191,7 +191,7 @@ static void insert(hwnas_front *front, const hwnas_warm_order *order, size_t row
                    const hwnas_session *s)
 {
     hwnas_trial trial = carry_over(order, row, s);
-    if (hwnas_trial_is_known(&trial, &s->job->goals) && trial.violation == 0) {
+    if (hwnas_trial_is_known(&trial, &s->job->goals, NULL) && trial.violation == 0) {
         const hwnas_score score = hwnas_trial_score(&trial, &s->job->goals);
         hwnas_point point = {.id = row};
         memcpy(point.objectives, score.objectives, sizeof point.objectives);

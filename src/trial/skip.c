@@ -100,9 +100,10 @@ static bool is_known_but(const hwnas_trial *trial, const hwnas_goals *goals, con
     return true;
 }
 
-bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals)
+bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals,
+                          const hwnas_metric *but)
 {
-    return is_known_but(trial, goals, "", false);
+    return is_known_but(trial, goals, but ? but->name : "", false);
 }
 
 double hwnas_trial_give_up(const hwnas_trial *trial, const hwnas_goals *goals,

@@ -9,8 +9,10 @@
 /* The best that the objectives can be as far as the intervals of estimated values go, or in an
  * aggressive search what they are most likely, minimised; false: one is not known. */
 bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_goals *goals);
-/* Objectives, limits and targets of the job have values, if only estimated ones. */
-bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals);
+/* Objectives, limits and targets of the job have values, if only estimated ones; of the metric
+ * `but` (NULL: of all) it does not matter. */
+bool hwnas_trial_is_known(const hwnas_trial *trial, const hwnas_goals *goals,
+                          const hwnas_metric *but);
 
 /* Nothing that a measurement could say, as far as the 95 % intervals of the estimated values go,
  * makes the trial one for the front: a limit is missed by the whole interval, or a member of

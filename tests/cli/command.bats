@@ -362,3 +362,22 @@ END
     [ "$(wc -l <train.nas_bench_201.csv)" -ge 7 ]
     [ "$(cat train.nas_bench_201.curves.csv)" = "no curves" ]
 }
+
+@test "what misses a limit by its latency, measured or estimated, is not trained; all else is, once" {
+    printf '%s\n' '#!/bin/sh' 'echo "$HWNAS_CODE" >>calls' 'echo "$HWNAS_CODE" | tr 012 567 | cut -c1-2' >train
+    chmod +x train
+    local how=(search --space nas_bench_macro --objectives accuracy,latency.p50 --device null --strategy random --seed 1 --seconds 0.05 --json --accuracy command:./train)
+    # Nothing is that fast.
+    undisturbed "$HWNAS" "${how[@]}" --trials 3 --study s.db --constraints 'latency.p50 <= 0.5 us' >out || [ $? = 3 ]
+    is out 'd["finished"] == 3 and d["feasible"] == 0'
+    # The table of latencies is trusted from here on.
+    undisturbed "$HWNAS" calibrate nas_bench_macro --device null --minutes 0.01
+    undisturbed "$HWNAS" "${how[@]}" --trials 10 --study t.db --constraints 'latency.p50 <= 0.5 us' >out || [ $? = 3 ]
+    is out 'd["finished"] == 10 and d["feasible"] == 0'
+    [ ! -e calls ]
+    undisturbed "$HWNAS" "${how[@]}" --trials 10 --study u.db --constraints 'latency.p50 <= 1 s' >out
+    is out 'd["finished"] == 10 and d["feasible"] == 10'
+    is out 'all(o["source"] == s for t in d["front"] for o, s in ((t["objectives"]["accuracy"], "trained"), (t["objectives"]["latency.p50"], "measured")))'
+    [ "$(wc -l <calls)" = 10 ]
+    [ -z "$(sort calls | uniq -d)" ]
+}
