@@ -59,15 +59,14 @@ const hwnas_node *hwnas_packed_kernel_of(const hwnas_graph *graph, const hwnas_n
 
 int hwnas_packed_bits(const hwnas_tensor *codes)
 {
-    int bits = codes->data ? 4 : 0;
-    for (int64_t i = 0, n = hwnas_tensor_count(codes); i < n && bits; i++) {
+    /* No way out of the loop, so that the compiler makes vectors of it. */
+    int fits_8 = codes->data != NULL, fits_4 = 1;
+    for (int64_t i = 0, n = fits_8 ? hwnas_tensor_count(codes) : 0; i < n; i++) {
         const float value = codes->data[i];
-        if (!(value >= -128 && value <= 127))
-            bits = 0;
-        else if (value < -8 || value > 7)
-            bits = 8;
+        fits_8 &= (value >= -128) & (value <= 127);
+        fits_4 &= (value >= -8) & (value <= 7);
     }
-    return bits;
+    return !fits_8 ? 0 : fits_4 ? 4 : 8;
 }
 
 bool hwnas_graph_has_packed(const hwnas_graph *graph)

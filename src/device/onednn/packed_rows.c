@@ -14,7 +14,11 @@
 #include "graph/pack_weights.h"
 
 enum { CODES, SCALES, ZEROS };
-enum { MAX_VECTORS = HWNAS_PACKED_VECTORS, WORD = 32 };
+enum {
+    MAX_VECTORS = HWNAS_PACKED_VECTORS,
+    WORD = 32,
+    AHEAD = 8192, /* bytes of codes that are asked for early; docs/engine.md */
+};
 
 struct hwnas_packed_rows {
     int64_t n_vectors, n_in, n_out, n_groups, n_tiles;
@@ -201,6 +205,7 @@ HWNAS_INLINE void multiply_tile(hwnas_vector *out, const hwnas_packed_rows *r, i
             sums[v * apart] = zero * r->sums[v * r->n_groups + g];
         for (int i = 0; i < r->group; i += per_word, codes += HWNAS_LANES) {
             const hwnas_whole_vector word = *(const hwnas_whole_vector *)codes;
+            __builtin_prefetch((const char *)codes + AHEAD);
 #pragma GCC unroll 8
             for (int k = 0; k < per_word; k++) {
                 hwnas_whole_vector one = word & (int32_t)(((1U << bits) - 1) << (k * bits));
