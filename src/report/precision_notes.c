@@ -1,8 +1,8 @@
 #include "report/precision_notes.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
+
+#include "report/mix_words.h"
 
 static bool is_used(const hwnas_profile *profile, const hwnas_profile_device *device,
                     hwnas_precision precision)
@@ -67,25 +67,20 @@ static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas
                    hwnas_profile_row_dtype(row), row->m.p50 / plain->m.p50);
 }
 
-static void add_estimate(hwnas_str *out, const char *name, hwnas_estimate_95 e)
+void hwnas_mixed_words(hwnas_str *out, const char *margin, const hwnas_profile_row *row)
 {
-    if (isnan(e.value)) /* of numbers that are all the same */
-        hwnas_str_addf(out, "%s not defined", name);
-    else if (isnan(e.low))
-        hwnas_str_addf(out, "%s %.2f %%", name, e.value);
-    else
-        hwnas_str_addf(out, "%s %.2f %% [%.2f, %.2f]", name, e.value, e.low, e.high);
-}
-
-static void add_accuracy(hwnas_str *out, const hwnas_profile_row *row)
-{
-    hwnas_str_addf(out, "  %s on %" PRId64 " sample%s held out: ", row->accuracy_metric,
-                   row->held_out_samples, row->held_out_samples == 1 ? "" : "s");
-    add_estimate(out, hwnas_mixing_name(row->mixing), row->accuracy);
-    add_estimate(out, ", f32", row->f32_accuracy);
-    add_estimate(out, ", all in s8", row->s8_accuracy);
-    hwnas_str_addf(out, "; at most %g point%s below f32 on those that chose\n", row->max_loss,
-                   row->max_loss == 1 ? "" : "s");
+    const hwnas_mix_words words = {.n_s8 = row->layers_in_s8,
+                                   .floats = row->floats,
+                                   .error = row->mixed_error,
+                                   .max_error = row->max_error,
+                                   .n_samples = row->choice_samples,
+                                   .metric = row->accuracy_metric,
+                                   .n_held_out = row->held_out_samples,
+                                   .accuracy = row->accuracy,
+                                   .f32_accuracy = row->f32_accuracy,
+                                   .s8_accuracy = &row->s8_accuracy,
+                                   .max_loss = row->max_loss};
+    hwnas_mix_words_add(out, margin, &words);
 }
 
 /* What was chosen, as the table has no column for it. */
@@ -93,22 +88,9 @@ static void add_mixed(hwnas_str *out, const hwnas_profile_row *row)
 {
     if (!row->mixing || row->status != HWNAS_OK)
         return;
-    hwnas_str_addf(out,
-                   "%s, batch %d, %d thread%s, %s: %d layer%s in s8, the others in %s, "
-                   "largest difference from f32 %.2f %% of the largest output on ",
-                   row->model, row->batch, row->threads, row->threads == 1 ? "" : "s",
-                   hwnas_mixing_name(row->mixing), row->layers_in_s8,
-                   row->layers_in_s8 == 1 ? "" : "s", row->floats, 100 * row->mixed_error);
-    if (row->choice_samples)
-        hwnas_str_addf(out, "%" PRId64 " sample%s", row->choice_samples,
-                       row->choice_samples == 1 ? "" : "s");
-    else
-        hwnas_str_add(out, "random inputs");
-    if (isfinite(row->max_error))
-        hwnas_str_addf(out, " (limit %.3g %%)", 100 * row->max_error);
-    hwnas_str_add(out, "\n");
-    if (row->accuracy_metric)
-        add_accuracy(out, row);
+    hwnas_str_addf(out, "%s, batch %d, %d thread%s, %s: ", row->model, row->batch, row->threads,
+                   row->threads == 1 ? "" : "s", hwnas_mixing_name(row->mixing));
+    hwnas_mixed_words(out, "  ", row);
 }
 
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile)

@@ -11,4 +11,8 @@
  * longer than the same in f32, by intervals that do not meet. */
 void hwnas_precision_notes(hwnas_str *out, const hwnas_profile *profile);
 
+/* Of a mixed row that was measured: which of its layers are in which precision, by which inputs
+ * that was chosen and, a line behind the margin, with labels what it loses. */
+void hwnas_mixed_words(hwnas_str *out, const char *margin, const hwnas_profile_row *row);
+
 #endif

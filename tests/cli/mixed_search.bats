@@ -13,7 +13,7 @@ search_mixed() {
 @test "each trial keeps its choice, within the limit; the winner's file has it, and computes so in ONNX Runtime" {
     search_mixed --trials 3 --onnx best.onnx
     says out "*, mixed
-*layers      trial *layers in s8, the others in f32, outputs up to * off from f32 on random inputs (limit $LIMIT %)*"
+*layers      trial *layers in s8, the others in f32, largest difference from f32 * of the largest output on random inputs (limit $LIMIT %)*"
     says err "*best.onnx*is in s8 (QDQ) in * of * layers*"
     "$HWNAS" study trials s.db --json >trials
     is trials 'len(d["trials"]) == 3 and all(
@@ -137,7 +137,7 @@ images() {
 @test "samples of the user's choose: the error is theirs, the file has their ranges, and the study knows them" {
     images x.npy 1
     search_mixed --trials 1 --data 'x.npy#scale=1/2,mean=0.5:1:1.5,calibrate=16' --onnx best.onnx
-    says out "*layers      trial 0: * off from f32 on 16 samples of x.npy (limit $LIMIT %)*"
+    says out "*layers      trial 0: *largest difference from f32 * on 16 samples of x.npy (limit $LIMIT %)*"
     says err "*the weights of * are random: *best.onnx*is in s8 (QDQ) in * with ranges of the samples that chose them*"
     "$HWNAS" study trials s.db --json >trials
     is trials '[m["choice_samples"] for m in d["trials"][0]["measurement"]["mix"].values()] == [16]'
@@ -181,7 +181,7 @@ END
     local search="search --space net.yaml --device cpu --objectives macs,latency --trials 1 --seconds 0.05 --estimate off --confirm 0
         --ties 0 --dtype mixed"
     ends 0 $search --study s.db --data "$data" --max-loss 2
-    says out "*; top1 on 128 held out * %, of f32 * %; at most 2 points below f32 on those that chose*"
+    says out "*top1 on 128 samples held out: mixed * %*, f32 * %; at most 2 points below f32 on those that chose*"
     "$HWNAS" study trials s.db --json >trials
     ends 0 export --space net.yaml --arch "$(json trials 'd["trials"][0]["arch"]')" --format onnx --out f32.onnx
     /usr/bin/python3 - "$HWNAS_SRC/tests/data" <<'END'
@@ -204,7 +204,7 @@ END
 
 @test "with no error allowed all layers stay" {
     search_mixed --trials 1 --max-error 0
-    says out "*layers      trial 0: 0 of * layers in s8*up to 0.00 % off*"
+    says out "*layers      trial 0: 0 of * layers in s8*difference from f32 0.00 % of*"
 }
 
 @test "what cannot be is told before anything runs" {
