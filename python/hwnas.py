@@ -277,6 +277,20 @@ class _CSurveyOptions(ctypes.Structure):
                 ("device", ctypes.c_char_p), ("progress", ctypes.c_void_p), ("context", ctypes.c_void_p)]
 
 
+class _CDataFile(ctypes.Structure):
+    _fields_ = [("input", ctypes.c_char_p), ("path", ctypes.c_char_p), ("array", ctypes.c_char_p)]
+
+
+_Doubles = ctypes.POINTER(ctypes.c_double)
+
+
+class _CDatasetOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("labels", ctypes.c_char_p), ("label_array", ctypes.c_char_p),
+                ("ignores_labels", ctypes.c_bool), ("limit", ctypes.c_int64), ("scale", ctypes.c_double),
+                ("n_mean", ctypes.c_size_t), ("n_std", ctypes.c_size_t), ("mean", _Doubles), ("std", _Doubles),
+                ("layout", ctypes.c_char_p)]
+
+
 _Texts = ctypes.POINTER(ctypes.c_char_p)
 _Ints = ctypes.POINTER(ctypes.c_int)
 
@@ -292,9 +306,9 @@ class _CProfileOptions(ctypes.Structure):
                 ("skips", ctypes.c_bool), ("name", ctypes.c_char_p), ("save", ctypes.c_char_p),
                 ("cancel", ctypes.c_void_p), ("shape", ctypes.c_char_p), ("training", ctypes.c_int),
                 ("mixings", ctypes.c_uint), ("max_error", ctypes.c_double), ("samples", ctypes.c_double),
-                ("epochs", ctypes.c_double), ("prices", ctypes.c_char_p), ("data", ctypes.c_void_p),
-                ("n_data", ctypes.c_size_t), ("data_options", ctypes.c_void_p), ("calibrate", ctypes.c_int64),
-                ("max_loss", ctypes.c_double)]
+                ("epochs", ctypes.c_double), ("prices", ctypes.c_char_p), ("data", ctypes.POINTER(_CDataFile)),
+                ("n_data", ctypes.c_size_t), ("data_options", ctypes.POINTER(_CDatasetOptions)),
+                ("calibrate", ctypes.c_int64), ("max_loss", ctypes.c_double)]
 
 
 class _CRecordedProfile(ctypes.Structure):
@@ -330,20 +344,6 @@ class _CTransferOptions(ctypes.Structure):
                 ("batch", ctypes.c_int), ("precision", ctypes.c_int), ("from", ctypes.c_char_p),
                 ("out", ctypes.c_char_p), ("n", ctypes.c_int), ("seed", ctypes.c_uint64), ("cancel", ctypes.c_void_p),
                 ("progress", _PhaseFunction), ("context", ctypes.c_void_p)]
-
-
-class _CDataFile(ctypes.Structure):
-    _fields_ = [("input", ctypes.c_char_p), ("path", ctypes.c_char_p), ("array", ctypes.c_char_p)]
-
-
-_Doubles = ctypes.POINTER(ctypes.c_double)
-
-
-class _CDatasetOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("labels", ctypes.c_char_p), ("label_array", ctypes.c_char_p),
-                ("ignores_labels", ctypes.c_bool), ("limit", ctypes.c_int64), ("scale", ctypes.c_double),
-                ("n_mean", ctypes.c_size_t), ("n_std", ctypes.c_size_t), ("mean", _Doubles), ("std", _Doubles),
-                ("layout", ctypes.c_char_p)]
 
 
 _SamplesFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -583,6 +583,17 @@ def _options(kind: Type[ctypes.Structure], **fields: Any) -> Any:
         if value is not None:
             setattr(made, name, value)
     return made
+
+
+def _samples(data: Union[None, PathLike, Mapping[str, PathLike]], labels: Optional[PathLike], limit: int, scale: float,
+             mean: Sequence[float], std: Sequence[float], layout: Optional[str]) -> Any:
+    """Files of samples as an array, and how they are read."""
+    named: List[Any] = list(data.items()) if isinstance(data, Mapping) else [(None, path) for path in _list(data)]
+    rows: List[Any] = [(_bytes(name), _bytes(path), None) for name, path in named]
+    numbers = {key: (ctypes.c_double * max(len(value), 1))(*value) for key, value in (("mean", mean), ("std", std))}
+    return (_CDataFile * len(rows))(*rows), _options(
+        _CDatasetOptions, labels=_bytes(labels), limit=limit, scale=scale, n_mean=len(mean), n_std=len(std),
+        layout=_bytes(layout), **{key: ctypes.cast(value, _Doubles) for key, value in numbers.items()})
 
 
 def _precision(name: str) -> int:
@@ -1097,13 +1108,7 @@ class Network(_Handle):
         `against` (docs/evaluate.md). `data`: a file, or one for each input by its name; `labels`:
         a file, else those of the .npz. `progress(done, samples)` is called after each batch."""
         guard = _Guard()
-        files: List[Any] = list(data.items()) if isinstance(data, Mapping) else [(None, data)]
-        rows: List[Any] = [(_bytes(name), _bytes(path), None) for name, path in files]
-        raw = (_CDataFile * max(len(files), 1))(*rows)
-        numbers = {key: (ctypes.c_double * max(len(value), 1))(*value) for key, value in (("mean", mean), ("std", std))}
-        options = _options(_CDatasetOptions, labels=_bytes(labels), limit=limit, scale=scale, n_mean=len(mean),
-                           n_std=len(std), layout=_bytes(layout),
-                           **{key: ctypes.cast(value, _Doubles) for key, value in numbers.items()})
+        files, options = _samples(data, labels, limit, scale, mean, std, layout)
         function = _SamplesFunction(
             lambda context, done, samples: guard.call(progress or (lambda done, samples: None), done, samples))
         asked = _options(_CEvaluationOptions, precision=_precision(precision), calibrate=calibrate, task=_bytes(task),
@@ -1111,7 +1116,7 @@ class Network(_Handle):
         stack = contextlib.ExitStack()
         try:
             dataset, opened, out = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-            _lib.hwnas_dataset_open(ctypes.byref(dataset), self._handle, len(files), raw, ctypes.byref(options))
+            _lib.hwnas_dataset_open(ctypes.byref(dataset), self._handle, len(files), files, ctypes.byref(options))
             stack.callback(_lib.hwnas_dataset_close, dataset)
             _lib.hwnas_device_open(ctypes.byref(opened), _bytes(device),
                                    ctypes.byref(_options(_CDeviceOptions, threads=threads)))
@@ -1316,7 +1321,10 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
                      min_runs: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
                      name: Optional[str] = None, save: Optional[PathLike] = None,
                      max_error: Optional[float] = None, training: Optional[str] = None, samples: float = 0,
-                     epochs: float = 0, prices: Optional[PathLike] = None) -> Any:
+                     epochs: float = 0, prices: Optional[PathLike] = None, data: Any = None,
+                     labels: Optional[PathLike] = None, max_loss: Optional[float] = None, calibrate: int = 0,
+                     limit: int = 0, scale: float = 0, mean: Sequence[float] = (), std: Sequence[float] = (),
+                     layout: Optional[str] = None) -> Any:
 
     def numbers(given: Any, word: str) -> List[int]:
         return [-1 if x == word else int(x) for x in _list(given)]
@@ -1331,12 +1339,19 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
     for key, array in arrays.items():
         pointer: Any = _Texts if key in texts else _Ints
         fields[key] = ctypes.cast(array, pointer)
+    files, read = _samples(data, labels, limit, scale, mean, std, layout)
+    if len(files):
+        fields.update(data=ctypes.cast(files, ctypes.POINTER(_CDataFile)), n_data=len(files),
+                      data_options=ctypes.pointer(read))
+    elif labels is not None or limit or scale or len(mean) or len(std) or layout is not None:
+        raise UsageError("labels, limit, scale, mean, std and layout are of data", "data='val.npz' has the samples")
     return _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
                     interval=interval, seconds=seconds, min_runs=min_runs, with_layers=layers,
                     verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
                     shape=_bytes(shape), mixings=sum({1 << _MIXINGS.index(p) for p in mixings}),
                     max_error=-1 if max_error is None else max_error, training=_optimizer(training),
-                    samples=samples, epochs=epochs, prices=_bytes(prices), **fields)
+                    samples=samples, epochs=epochs, prices=_bytes(prices), calibrate=calibrate,
+                    max_loss=-1 if max_loss is None else max_loss, **fields)
 
 
 def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] = None,
@@ -1347,19 +1362,26 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
             min_runs: int = 0, layers: bool = False, verify: bool = False, skip: bool = False,
             name: Optional[str] = None, save: Optional[PathLike] = None,
             max_error: Optional[float] = None, training: Optional[str] = None, samples: float = 0,
-            epochs: float = 0, prices: Optional[PathLike] = None) -> Profile:
+            epochs: float = 0, prices: Optional[PathLike] = None,
+            data: Union[None, PathLike, Mapping[str, PathLike]] = None, labels: Optional[PathLike] = None,
+            max_loss: Optional[float] = None, calibrate: int = 0, limit: int = 0, scale: float = 0,
+            mean: Sequence[float] = (), std: Sequence[float] = (), layout: Optional[str] = None) -> Profile:
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
     `hwnas profile` does. `shape`: dimensions that ONNX files leave open, by the input, "ids=1x128", or by their names,
     "sequence_length=128"; "sequence_length={1,128}" is measured in each. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" or "mixed-bf16" with
     the share `max_error` (0.05). `training`, "sgd" or "adamw": a training step in the place of an inference; then
-    `samples` and `epochs` (0: 1) say what a whole training takes, and with `prices` costs. Raises what failed when no
-    row was measured; a row that failed among others says so in `status` and `message`."""
+    `samples` and `epochs` (0: 1) say what a whole training takes, and with `prices` costs. `data`, as of
+    `Network.evaluate()`, chooses the layers of what is mixed; with labels accuracy judges, which may lose `max_loss`
+    points (1), and `calibrate` (64) samples give ranges. Raises what failed when no row was measured; a row that
+    failed among others says so in `status` and `message`."""
     guard = _Guard()
     options = _profile_options(guard, models, code=code, devices=devices, batches=batches, threads=threads,
                                precisions=precisions, streams=streams, shape=shape, mode=mode, priority=priority,
                                interval=interval, seconds=seconds, min_runs=min_runs, layers=layers,
                                verify=verify, skip=skip, name=name, save=save, max_error=max_error,
-                               training=training, samples=samples, epochs=epochs, prices=prices)
+                               training=training, samples=samples, epochs=epochs, prices=prices, data=data,
+                               labels=labels, max_loss=max_loss, calibrate=calibrate, limit=limit, scale=scale,
+                               mean=mean, std=std, layout=layout)
     with guard:
         made: Profile = _report(_lib.hwnas_models_profile, ctypes.byref(options), kind=Profile)
     if not any(row["status"] == "ok" for row in made.rows):

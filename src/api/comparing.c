@@ -92,6 +92,12 @@ static hwnas_status take_data(hwnas_sweep *out, const hwnas_profile_options *o)
                                  .calibrate = o->calibrate,
                                  .max_loss = o->max_loss < 0 ? HWNAS_MIX_MAX_LOSS : o->max_loss,
                                  .needs_labels = o->max_loss >= 0};
+    if (!o->n_data && (o->max_loss >= 0 || o->calibrate))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                     "%s is of samples that choose the precision of layers, and "
+                                     "there are none",
+                                     o->calibrate ? "calibrate" : "max_loss"),
+                          "--data FILE has the samples: .npz, .npy or IDX");
     if (!o->n_data)
         return HWNAS_OK;
     if (!o->mixings)
@@ -101,6 +107,8 @@ static hwnas_status take_data(hwnas_sweep *out, const hwnas_profile_options *o)
             "--dtype f32,mixed measures a choice beside f32");
     if (isnan(o->max_loss) || o->calibrate < 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "max_loss or calibrate is out of range");
+    for (size_t i = 0; i < o->n_data && o->save; i++)
+        TRY(hwnas_file_check_output(o->save, o->data[i].path));
     return TAKE_OPTIONS(&out->data.options, o->data_options);
 }
 
@@ -371,6 +379,11 @@ static hwnas_status take_inquiry(hwnas_inquiry *out, const hwnas_compare_options
             "name one, or give recorded profiles alone to compare all that they have");
     if (out->save && !o->measures)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "there is nothing to save: nothing is measured");
+    if (models.n_data && !o->measures)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                     "samples choose the precision of layers, and nothing is "
+                                     "measured here"),
+                          "--device cpu measures here, beside the recorded profiles");
     const bool has_own_batches = !models.n_batches;
     set_compare_defaults(&models, threads);
     TRY(take_sweep(&out->sweep, out->here->arena, &models));

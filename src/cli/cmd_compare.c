@@ -101,6 +101,40 @@ static hwnas_status read_training(hwnas_profile_options *models,
     return hwnas_training_read(models, words, NULL);
 }
 
+/* Samples are those of --outputs, or choose what is mixed. */
+static hwnas_status read_samples(hwnas_data_arguments *data, const hwnas_option_list *inputs,
+                                 bool outputs)
+{
+    if (outputs && (data->files.n || data->labels || data->y || data->limit))
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                     "--outputs compares two networks, which need no labels"),
+                          "its samples are those of --input FILE, the first batch of them");
+    if (!outputs && inputs->n)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--input belongs to --outputs"),
+                          "samples that choose the layers of --dtype mixed are --data FILE");
+    if (outputs)
+        data->files = *inputs;
+    if (!data->files.n && (data->x || data->scale || data->mean || data->std || data->layout))
+        return hwnas_fail(HWNAS_E_USAGE, NULL,
+                          "--x, --scale, --mean, --std and --layout say how samples are read, of "
+                          "--data or of --outputs --input, and there are none");
+    return HWNAS_OK;
+}
+
+static hwnas_status compare_devices(hwnas_profile_options *models,
+                                    const hwnas_compare_options *compare,
+                                    const hwnas_data_arguments *data, double max_loss,
+                                    hwnas_format format)
+{
+    hwnas_data_read read;
+    hwnas_report *report;
+    hwnas_status status = hwnas_sweep_samples(models, &read, data, max_loss);
+    if (status == HWNAS_OK)
+        status = hwnas_compare(&report, compare);
+    hwnas_data_read_done(&read);
+    return status == HWNAS_OK ? hwnas_print_report(report, format) : status;
+}
+
 hwnas_status hwnas_cmd_compare(int argc, char **argv)
 {
     hwnas_profile_options models = HWNAS_PROFILE_OPTIONS_INIT;
@@ -108,9 +142,11 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     hwnas_baseline_options baseline = HWNAS_BASELINE_OPTIONS_INIT;
     hwnas_recorded_profile recorded[MAX_PROFILES];
     hwnas_sweep_lists lists = {.max_error = HWNAS_NO_MAX_ERROR};
-    hwnas_report *report;
     hwnas_format format;
     hwnas_data_arguments data = {0};
+    hwnas_option_list inputs = {0};
+    double max_loss = HWNAS_NO_MAX_LOSS;
+    long calibrate = 0;
     char *profiles = NULL;
     const char *target = NULL, *load = NULL, *percentile = NULL;
     hwnas_training_words training = HWNAS_TRAINING_WORDS_INIT;
@@ -136,7 +172,7 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
          "busy at most so much of the time (0.8)"},
         {"batch", 'b', HWNAS_OPTION_TEXT, &lists.batches, "LIST",
          "batch sizes (1,8; of training 32; of an ONNX file what it fixes)"},
-        {"shape", 0, HWNAS_OPTION_TEXT, &models.shape, "SHAPES",
+        {"shape", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &models.shape, "SHAPES",
          "open dimensions of ONNX files: ids=1x128,mask=1x128; by name n=128"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST",
          "numbers of threads (1 and all cores)"},
@@ -144,6 +180,11 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
          "precisions, or mixed, mixed-bf16 (f32)"},
         {"max-error", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &lists.max_error, "PERCENT",
          "of --dtype mixed: largest difference from f32, of the largest output (5)"},
+        {"data", 0, HWNAS_OPTION_LIST | HWNAS_OPTION_RARE, &data.files, "FILE",
+         "mixed: samples that choose (docs/evaluate.md); random inputs"},
+        HWNAS_CHOICE_OPTIONS(data, max_loss),
+        {"calibrate", 0, HWNAS_OPTION_INT | HWNAS_OPTION_RARE, &calibrate, "N",
+         "mixed: ranges come from the first N samples (64)"},
         {"streams", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &lists.streams, "LIST",
          "copies at a time (fill)"},
         {"interval", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &models.interval, "SHARE",
@@ -169,7 +210,7 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
          "the largest value (f32: 0.0001)"},
         {"outputs", 0, HWNAS_OPTION_FLAG, &outputs, NULL,
          "instead: how outputs and nodes differ; of one model, from ref's"},
-        {"input", 'i', HWNAS_OPTION_LIST | HWNAS_OPTION_RARE, &data.files, "FILE",
+        {"input", 'i', HWNAS_OPTION_LIST | HWNAS_OPTION_RARE, &inputs, "FILE",
          "of --outputs: samples, the first batch of them (random ones)"},
         HWNAS_SAMPLE_OPTIONS(data),
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object"},
@@ -190,23 +231,23 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
                              {"seconds", models.seconds != SECONDS},
                              {"utilisation", compare.utilisation != UTILISATION},
                              {"save", models.save != NULL},
+                             {"max-loss", max_loss != HWNAS_NO_MAX_LOSS},
+                             {"calibrate", calibrate != 0},
                              {"training", training.trains},
                              {"baseline", baseline.recorded != NULL},
                              {"markdown", as_markdown}};
     if (outputs)
         TRY(refuse(unwanted, sizeof unwanted / sizeof *unwanted));
-    if (!outputs && data.files.n)
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "--input belongs to --outputs");
-    if (!data.files.n && (data.x || data.scale || data.mean || data.std || data.layout))
-        return hwnas_fail(HWNAS_E_USAGE, NULL,
-                          "--x, --scale, --mean, --std and --layout are of --outputs --input FILE");
+    TRY(read_samples(&data, &inputs, outputs));
     if (!outputs && !baseline.recorded && baseline.tolerance >= 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "--tolerance belongs to --baseline, or to --outputs");
+    const bool samples_said = data.files.n || data.labels || data.y || data.limit || calibrate ||
+                              max_loss != HWNAS_NO_MAX_LOSS;
     TRY(read_question(&compare, target, load, percentile));
     TRY(read_training(&models, &compare, &training, lists.streams));
     if (baseline.recorded && (profiles || compare.prices || models.save || as_csv || as_markdown ||
-                              lists.devices || training.trains))
+                              lists.devices || training.trains || samples_said))
         return hwnas_fail(
             HWNAS_E_USAGE, NULL,
             "--baseline measures what its file holds: it goes with models, --tolerance, "
@@ -227,6 +268,6 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
         TRY(read_profiles(recorded, &compare.n_recorded, profiles));
     compare.recorded = recorded;
     TRY(hwnas_sweep_read(&models, &lists));
-    TRY(hwnas_compare(&report, &compare));
-    return hwnas_print_report(report, format);
+    models.calibrate = calibrate;
+    return compare_devices(&models, &compare, &data, max_loss, format);
 }

@@ -2,7 +2,6 @@
  */
 #include <limits.h>
 
-#include "cli/data_options.h"
 #include "cli/sweep_lists.h"
 
 static const hwnas_usage usage = {
@@ -101,11 +100,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     profile.min_runs = (int)runs;
     profile.calibrate = calibrate;
     profile.cancel = hwnas_stop_on_signals();
-    TRY(hwnas_choice_read(&profile.max_loss, max_loss, &data, profile.mixings != 0));
-    hwnas_status status = hwnas_data_arguments_read(&read, &data, false);
-    profile.data = read.files;
-    profile.n_data = read.n;
-    profile.data_options = &read.options;
+    hwnas_status status = hwnas_sweep_samples(&profile, &read, &data, max_loss);
     if (status == HWNAS_OK)
         status = hwnas_models_profile(&report, &profile);
     hwnas_data_read_done(&read);

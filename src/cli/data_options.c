@@ -113,6 +113,8 @@ hwnas_status hwnas_choice_read(double *max_loss, double points, const hwnas_data
     if (lone && !data->files.n)
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "--%s needs --data", lone),
                           "--data FILE has the samples: .npz, .npy or IDX");
+    if (data->limit && !data->files.n)
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--limit needs --data");
     if (points != HWNAS_NO_MAX_LOSS)
         *max_loss = points;
     return HWNAS_OK;

@@ -157,3 +157,15 @@ hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lis
         TRY(read_precisions(out, lists));
     return hwnas_max_error_read(&out->max_error, lists->max_error, out->mixings != 0);
 }
+
+hwnas_status hwnas_sweep_samples(hwnas_profile_options *out, hwnas_data_read *read,
+                                 const hwnas_data_arguments *data, double max_loss)
+{
+    *read = (hwnas_data_read){0};
+    TRY(hwnas_choice_read(&out->max_loss, max_loss, data, out->mixings != 0));
+    TRY(hwnas_data_arguments_read(read, data, false));
+    out->data = read->files;
+    out->n_data = read->n;
+    out->data_options = &read->options;
+    return HWNAS_OK;
+}

@@ -4,6 +4,8 @@
 
 #include <hwnas/profile.h>
 
+#include "cli/data_options.h"
+
 enum { HWNAS_MAX_MODELS = 64, HWNAS_MAX_LIST = 16 };
 
 /* As the user writes them, NULL: the option was not given; and room for what is read of them. */
@@ -43,5 +45,10 @@ HWNAS_CHECKED hwnas_status hwnas_training_read(hwnas_profile_options *out,
 
 /* Reads the lists into the options, which then borrow from them. */
 HWNAS_CHECKED hwnas_status hwnas_sweep_read(hwnas_profile_options *out, hwnas_sweep_lists *lists);
+
+/* Samples by which layers are chosen: after the lists are read. The options borrow from `read`,
+ * which is to be done with even after a failure. `max_loss`: HWNAS_NO_MAX_LOSS: not given. */
+HWNAS_CHECKED hwnas_status hwnas_sweep_samples(hwnas_profile_options *out, hwnas_data_read *read,
+                                               const hwnas_data_arguments *data, double max_loss);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/precision_notes.h"
 #include "report/profile_text.h"
 
 #define MS 1e3
@@ -279,26 +280,38 @@ static void add_losers(hwnas_str *out, const hwnas_comparison *c, const hwnas_an
     }
 }
 
+static const char indent[] = "           ";
+
+/* What the layers of a setting are computed in, which its dtype does not tell. */
+static void add_mixed(hwnas_str *out, const hwnas_device_choice *choice)
+{
+    if (!choice->row->mixing)
+        return;
+    hwnas_str_add(out, indent);
+    hwnas_mixed_words(out, indent, choice->row);
+}
+
 static void add_verdict(hwnas_str *out, const hwnas_comparison *c, const hwnas_answer *answer)
 {
-    static const char *const margin = "           ";
     hwnas_str_add(out, "\n");
     if (answer->winner) {
         hwnas_str_add(out, "winner     ");
         add_setting(out, answer->winner);
         hwnas_str_addf(out, "; the %s of %zu setting%s that will do\n%s",
                        c->prices ? "cheapest" : "one with the most requests for a machine",
-                       answer->n_good, answer->n_good == 1 ? "" : "s", margin);
+                       answer->n_good, answer->n_good == 1 ? "" : "s", indent);
         add_cost(out, c, answer->winner);
         hwnas_str_add(out, "\n");
+        add_mixed(out, answer->winner);
     } else {
         hwnas_str_add(out, "winner     none: no setting keeps the target\n");
     }
     if (answer->runner_up) {
         hwnas_str_add(out, "runner-up  ");
         add_setting(out, answer->runner_up);
-        hwnas_str_addf(out, "\n%s", margin);
+        hwnas_str_addf(out, "\n%s", indent);
         add_reason(out, c, answer);
+        add_mixed(out, answer->runner_up);
     }
     add_losers(out, c, answer);
     if (answer->doubt)
@@ -342,7 +355,7 @@ void hwnas_comparison_text(hwnas_str *out, const hwnas_comparison *c)
     for (size_t i = 0; i < c->n_choices; i++) {
         const hwnas_profile_row *row = c->choices[i].row;
         has_doubt |= row->status == HWNAS_OK && row->m.is_unstable;
-        has_narrow |= row->precision != HWNAS_F32 || row->mixing;
+        has_narrow |= (row->precision != HWNAS_F32 || row->mixing) && !row->accuracy_metric;
     }
     hwnas_str_add(out, "\n* winner, + runner-up; given: requests/s that each machine gets; served: "
                        "with filling a batch and waiting\n");

@@ -157,6 +157,20 @@ top1() {
     command=$(/usr/bin/python3 -c 'import json; print(json.load(open("out"))["rows"][0]["command"])')
     eval "ends 0 ${command#hwnas }"
     says out "*top1 on 128 samples held out: mixed *, f32 *, all in s8 *at most 40.5 points below f32*"
+
+    # So does a comparison, which keeps what it measured.
+    ends 0 compare "$MODEL" --dtype mixed --threads 1 --batch 1 --streams 1 --percentile p50 --max-loss 40.5 --data all.npz --seconds 0.1 \
+        --save p.json
+    says out "*winner *layer* in s8, *on 128 samples*top1 on 128 samples held out: mixed *, all in s8 *at most 40.5 points below f32*"
+    not grep "may cost accuracy" out
+    cp out told
+    ends 0 compare --profile cpu=p.json --percentile p50 --json
+    is out "[(c['measured']['choice_samples'], c['measured']['max_loss'], c['measured']['f32_accuracy'], c['measured']['s8_accuracy'])
+             for c in d['networks'][0]['choices']] == [(128, 40.5, $odd, $s8)]"
+    ends 0 compare --profile cpu=p.json --percentile p50
+    grep "top1 on" told >here
+    grep "top1 on" out >read
+    cmp here read
 }
 
 @test "profile without labels compares outputs on the samples" {
@@ -184,6 +198,21 @@ top1() {
     [ ! -s out ]
     ends 2 profile "$MODEL" --dtype f32,mixed --data "$LABELS" # another shape
     [ ! -s out ]
+    cp "$HWNAS_SRC/tests/data/profile_layers.json" p.json
+    refuses 2 "nothing mixed is measured" compare "$MODEL" --dtype f32 $DATA
+    refuses 2 "--labels needs --data" compare "$MODEL" --dtype mixed --labels "$LABELS"
+    refuses 2 "--limit needs --data" compare "$MODEL" --dtype mixed --limit 5
+    refuses 2 "calibrate is of samples" compare "$MODEL" --dtype mixed --calibrate 5
+    refuses 2 "how samples are read*and there are none" compare "$MODEL" --dtype mixed --scale 2
+    refuses 2 "--max-loss needs --labels" compare "$MODEL" --dtype f32,mixed $DATA --max-loss 3
+    refuses 2 "absent.npz" compare "$MODEL" --dtype f32,mixed --data absent.npz
+    refuses 2 "nothing is measured here" compare --profile p.json --dtype mixed $DATA
+    refuses 2 "--baseline measures what its file holds" compare --baseline p.json $DATA
+    refuses 2 "--input belongs to --outputs*hint: *--data FILE" compare "$MODEL" --dtype mixed --input "$IMAGES"
+    refuses 2 "which need no labels" compare --outputs "$MODEL" $DATA
+    cp "$IMAGES" mine.gz
+    refuses 2 "mine.gz" compare "$MODEL" --dtype mixed --data mine.gz $RANGE --save mine.gz
+    cmp "$IMAGES" mine.gz
     ends 2 profile "$MODEL" --dtype f32,mixed $DATA --labels "$IMAGES"
     says err "*$IMAGES: *a label is (28, 28): these do not fit*"
     [ ! -s out ]

@@ -108,7 +108,7 @@ assert difference > 0 and np.isclose(found['largest_difference'], difference, rt
     refuses 2 "no mixed precision" compare --outputs a.yaml --dtype mixed
     refuses 2 "--outputs goes without --load" compare --outputs a.yaml --load 3
     refuses 2 "--outputs goes without --seconds" compare --outputs a.yaml --seconds 3
-    refuses 2 "are of --outputs --input" compare --outputs a.yaml --scale 3
+    refuses 2 "of --outputs --input, and there are none" compare --outputs a.yaml --scale 3
     refuses 2 "--input belongs to --outputs" compare a.yaml --input x.npy
     refuses 2 "--tolerance belongs to --baseline, or to --outputs" compare a.yaml --device null --tolerance 0.1
     refuses 1 "computes nothing" compare --outputs a.yaml --device null

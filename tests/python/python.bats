@@ -244,6 +244,44 @@ else:
 END
 }
 
+@test "profile and compare choose precisions by samples" {
+    py <<'END'
+import gzip, hwnas, os
+folder = os.path.join(os.environ["HWNAS_SRC"], "tests/data")
+model, images, labels = (os.path.join(folder, name) for name in ("fashion_tiny.onnx", "fashion_images.gz", "fashion_labels.gz"))
+how = dict(scale=1 / 255, mean=[0.286], std=[0.353])
+settings = dict(precisions="mixed", threads=1, seconds=0.02, max_loss=100, calibrate=8, limit=64, labels=labels, **how)
+row, = hwnas.profile(model, data=images, save="here.json", **settings).rows
+assert (row["choice_samples"], row["held_out_samples"], row["accuracy_metric"], row["max_loss"]) == (32, 32, "top1", 100), row
+assert row["layers_in_s8"] >= 0 and row["accuracy_low"] <= row["accuracy"] <= row["accuracy_high"]
+# The samples that were held out by themselves.
+for name, source, begin, size in (("images", images, 16, 28 * 28), ("labels", labels, 8, 1)):
+    with gzip.open(source) as file:
+        raw = file.read()
+    with open(name, "wb") as file:
+        file.write(raw[:4] + (32).to_bytes(4, "big") + raw[8:begin])
+        file.write(b"".join(raw[begin + size * i:][:size] for i in range(1, 64, 2)))
+with hwnas.Network(model) as network:
+    assert network.evaluate("images", labels="labels", **how)["top1"].value == row["f32_accuracy"]
+with hwnas.compare(model, batches=1, streams=1, percentile=0.5, data={"image": images}, **settings) as report:
+    choice, = report.data()["networks"][0]["choices"]
+    assert choice["measured"]["f32_accuracy"] == row["f32_accuracy"] and choice["measured"]["choice_samples"] == 32
+for wrong in (dict(labels=labels), dict(scale=2), dict(max_loss=1), dict(data=images, precisions="f32", **how),
+              dict(data=images, max_loss=1, **how)):
+    try:
+        hwnas.profile(model, **{"precisions": "mixed", "seconds": 0.02, **wrong})
+        raise AssertionError(wrong)
+    except hwnas.UsageError:
+        pass
+for wrong in (dict(data="absent.npz"), dict(data=labels), dict(data=images, labels=images, **how)):
+    try:
+        hwnas.profile(model, precisions="mixed", seconds=0.02, **wrong)
+        raise AssertionError(wrong)
+    except (hwnas.InputError, hwnas.NotFoundError, hwnas.IOFailure):
+        pass
+END
+}
+
 @test "a network without inputs is reported" {
     /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
     /usr/bin/python3 - <<'END'
