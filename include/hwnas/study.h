@@ -54,7 +54,8 @@ HWNAS_API bool hwnas_study_is_running(const char *path);
 HWNAS_API void hwnas_study_close(hwnas_study *study);
 
 /* Which layers of a network are in 8-bit integers on one device, where each has a precision of its
- * own (docs/searching.md, "A precision for each layer"). */
+ * own (docs/searching.md, "A precision for each layer"). Fields may follow, as in
+ * hwnas_study_trial. */
 typedef struct hwnas_study_mix {
     const char *device;     /* as the job names it; of a phase its name, or "decode.NAME" */
     hwnas_precision floats; /* of the other layers: HWNAS_F32 or HWNAS_BF16 */
