@@ -58,22 +58,37 @@ static double rate_of(double work, double seconds, double call)
     return work / fmax(seconds - call, seconds / 10);
 }
 
-/* `work` of something in a run of the graph, which is taken, makes a rate; what compiling took is
- * taken off *spent. */
-static hwnas_status measure(hwnas_rate *out, double *spent, hwnas_roofline *roofline,
-                            hwnas_runner *runner, hwnas_graph *graph, double work,
-                            const hwnas_measure_options *options)
+/* One roofline while it is measured. */
+typedef struct task {
+    hwnas_roofline *out;
+    hwnas_runner *runner;
+    const hwnas_device_info *info;
+    hwnas_measure_options options;
+    double compile_seconds; /* of all its graphs so far */
+} task;
+
+/* The graph is taken. A roofline that was disturbed in one part is doubted, and believed for a
+ * short while: other attempts at its other parts would change nothing. */
+static hwnas_status measure(hwnas_measurement *out, task *t, hwnas_graph *graph)
+{
+    if (t->out->is_unstable)
+        t->options.max_attempts = 1;
+    const hwnas_status status = hwnas_runner_measure(out, t->runner, graph, &t->options);
+    hwnas_graph_free(graph);
+    TRY(status);
+    t->compile_seconds += out->compile_seconds;
+    t->out->is_unstable |= out->is_unstable;
+    return HWNAS_OK;
+}
+
+/* `work` of something in a run of the graph, which is taken, makes a rate. */
+static hwnas_status measure_rate(hwnas_rate *out, task *t, hwnas_graph *graph, double work)
 {
     hwnas_measurement m;
-    const hwnas_status status = hwnas_runner_measure(&m, runner, graph, options);
-    hwnas_graph_free(graph);
-    if (status != HWNAS_OK)
-        return status;
-    const double call = roofline->call_seconds;
+    TRY(measure(&m, t, graph));
+    const double call = t->out->call_seconds;
     *out = (hwnas_rate){rate_of(work, m.p50, call), rate_of(work, m.p50_high, call),
                         rate_of(work, m.p50_low, call)};
-    roofline->is_unstable |= m.is_unstable;
-    *spent -= m.compile_seconds;
     return HWNAS_OK;
 }
 
@@ -90,23 +105,21 @@ static double cache_of(const hwnas_device_info *info)
 }
 
 /* The best of the first `n` sides, as far as they make sense for the device. */
-static hwnas_status measure_flops(hwnas_roofline *out, size_t n, hwnas_runner *runner,
-                                  const hwnas_device_info *info,
-                                  const hwnas_measure_options *options)
+static hwnas_status measure_flops(task *t, size_t n)
 {
     double seconds = 0, spent = 0;
     for (size_t i = 0; i < n && seconds < LONG_SECONDS && spent < PATIENCE; i++) {
         const double work = 2 * pow(SIDES[i], 3);
         hwnas_graph *graph = NULL;
         hwnas_rate rate;
-        if (3 * sizeof(float) * pow(SIDES[i], 2) > memory_of(info) / 8)
+        if (3 * sizeof(float) * pow(SIDES[i], 2) > memory_of(t->info) / 8)
             break;
         TRY(make_graph(&graph, "matmul", true, SIDES[i], SIDES[i]));
-        spent = -hwnas_now();
-        TRY(measure(&rate, &spent, out, runner, graph, work, options));
-        spent += hwnas_now();
-        if (rate.p50 > out->flops.p50)
-            out->flops = rate;
+        const double begin = hwnas_now() - t->compile_seconds;
+        TRY(measure_rate(&rate, t, graph, work));
+        spent = hwnas_now() - t->compile_seconds - begin;
+        if (rate.p50 > t->out->flops.p50)
+            t->out->flops = rate;
         seconds = work / rate.p50;
     }
     return HWNAS_OK;
@@ -114,17 +127,13 @@ static hwnas_status measure_flops(hwnas_roofline *out, size_t n, hwnas_runner *r
 
 /* A sum of so few values that only the call is left. Its fastest run counts: the call is taken off
  * what work took, and one that was held up would make the machine faster than it is. */
-static hwnas_status measure_call(hwnas_roofline *out, hwnas_runner *runner,
-                                 const hwnas_measure_options *options)
+static hwnas_status measure_call(task *t)
 {
     hwnas_graph *graph = NULL;
     hwnas_measurement m;
     TRY(make_graph(&graph, "add", false, 1, CALL_VALUES));
-    const hwnas_status status = hwnas_runner_measure(&m, runner, graph, options);
-    hwnas_graph_free(graph);
-    TRY(status);
-    out->call_seconds = m.min;
-    out->is_unstable |= m.is_unstable;
+    TRY(measure(&m, t, graph));
+    t->out->call_seconds = m.min;
     return HWNAS_OK;
 }
 
@@ -140,33 +149,29 @@ static double memory_test_bytes(const hwnas_device_info *info, double cache)
 }
 
 /* Of the i-th size, with three arrays of so many bytes together. */
-static hwnas_status measure_bandwidth(hwnas_roofline *out, int i, double wanted,
-                                      hwnas_runner *runner, const hwnas_measure_options *options)
+static hwnas_status measure_bandwidth(task *t, int i, double wanted)
 {
     const int64_t rows = (int64_t)(wanted / 3 / sizeof(float) / SUM_ROW);
     const double bytes = 3.0 * sizeof(float) * SUM_ROW * (double)rows;
     hwnas_graph *graph = NULL;
     TRY(make_graph(&graph, "add", false, rows, SUM_ROW));
-    out->bandwidths[i].bytes = bytes;
-    double spent = 0;
-    return measure(&out->bandwidths[i].rate, &spent, out, runner, graph, bytes, options);
+    t->out->bandwidths[i].bytes = bytes;
+    return measure_rate(&t->out->bandwidths[i].rate, t, graph, bytes);
 }
 
-static hwnas_status measure_bandwidths(hwnas_roofline *out, hwnas_runner *runner,
-                                       const hwnas_device_info *info,
-                                       const hwnas_measure_options *options)
+static hwnas_status measure_bandwidths(task *t)
 {
-    hwnas_measure_options o = *options;
-    o.exec.precision = HWNAS_F32;
-    TRY(measure_call(out, runner, &o));
-    out->cache_bytes = cache_of(info);
-    for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++) {
-        const bool is_memory = i == HWNAS_N_BANDWIDTHS - 1;
-        o.max_seconds = is_memory ? 4 * options->max_seconds : options->max_seconds;
-        TRY(measure_bandwidth(
-            out, i, is_memory ? memory_test_bytes(info, out->cache_bytes) : SIZES[i], runner, &o));
-    }
-    return HWNAS_OK;
+    enum { MEMORY = HWNAS_N_BANDWIDTHS - 1 };
+    t->options.exec.precision = HWNAS_F32;
+    TRY(measure_call(t));
+    t->out->cache_bytes = cache_of(t->info);
+    for (int i = 0; i < MEMORY; i++)
+        TRY(measure_bandwidth(t, i, SIZES[i]));
+    t->options.max_seconds *= 4;
+    const hwnas_status status =
+        measure_bandwidth(t, MEMORY, memory_test_bytes(t->info, t->out->cache_bytes));
+    t->options.max_seconds /= 4;
+    return status;
 }
 
 const hwnas_rate *hwnas_roofline_memory(const hwnas_roofline *roofline)
@@ -197,21 +202,21 @@ static hwnas_status measure_all(hwnas_roofline *out, hwnas_runner *runner, const
                                 const hwnas_measure_options *options)
 {
     hwnas_roofline roofline = {0};
-    hwnas_measure_options o = HWNAS_MEASURE_DEFAULTS;
-    o.exec.precision = precision;
-    o.max_seconds = 0.2;
-    o.min_samples = 10;
-    o.stop = options->stop;
-    o.progress = options->progress;
-    o.context = options->context;
+    task t = {.out = &roofline, .runner = runner, .info = info, .options = HWNAS_MEASURE_DEFAULTS};
+    t.options.max_seconds = 0.2;
+    t.options.min_samples = 10;
+    t.options.stop = options->stop;
+    t.options.progress = options->progress;
+    t.options.context = options->context;
     if (precision == HWNAS_F32)
-        TRY(measure_bandwidths(&roofline, runner, info, &o));
+        TRY(measure_bandwidths(&t));
     else
         TRY(hwnas_roofline_get(&roofline, runner, device, HWNAS_F32, false, options));
     roofline.precision = precision;
     roofline.threads = info->threads;
     roofline.flops = (hwnas_rate){0};
-    TRY(measure_flops(&roofline, sizeof SIDES / sizeof *SIDES, runner, info, &o));
+    t.options.exec.precision = precision;
+    TRY(measure_flops(&t, sizeof SIDES / sizeof *SIDES));
     *out = roofline;
     return HWNAS_OK;
 }
@@ -221,22 +226,22 @@ static hwnas_status measure_roughly(hwnas_roofline *out, hwnas_runner *runner,
                                     const hwnas_measure_options *options)
 {
     hwnas_roofline roofline = {.precision = precision, .threads = info->threads};
-    hwnas_measure_options o = HWNAS_MEASURE_DEFAULTS;
-    o.max_seconds = ROUGH_SECONDS;
-    o.min_samples = 1;
-    o.max_attempts = 1;
-    o.priority = options->priority;
-    o.stop = options->stop;
-    TRY(measure_call(&roofline, runner, &o));
+    task t = {.out = &roofline, .runner = runner, .info = info, .options = HWNAS_MEASURE_DEFAULTS};
+    t.options.max_seconds = ROUGH_SECONDS;
+    t.options.min_samples = 1;
+    t.options.max_attempts = 1;
+    t.options.priority = options->priority;
+    t.options.stop = options->stop;
+    TRY(measure_call(&t));
     roofline.cache_bytes = cache_of(info);
     for (int i = 0; i < HWNAS_N_BANDWIDTHS; i++)
         if (i < HWNAS_N_BANDWIDTHS - 1)
-            TRY(measure_bandwidth(&roofline, i, SIZES[i], runner, &o));
+            TRY(measure_bandwidth(&t, i, SIZES[i]));
         else
             roofline.bandwidths[i] = roofline.bandwidths[i - 1];
     roofline.bandwidths[HWNAS_N_BANDWIDTHS - 1].bytes = SIZES[HWNAS_N_BANDWIDTHS - 1];
-    o.exec.precision = precision;
-    TRY(measure_flops(&roofline, 1, runner, info, &o));
+    t.options.exec.precision = precision;
+    TRY(measure_flops(&t, 1));
     *out = roofline;
     return HWNAS_OK;
 }

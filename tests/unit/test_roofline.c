@@ -20,6 +20,8 @@ static double held_up; /* the median of the call */
 static hwnas_device_info described;
 static double flops_per_second; /* 0: it has no rate */
 static int64_t largest_side, largest_array;
+static bool is_disturbed;
+static int n_measured, n_retried; /* in one attempt, or in more where the machine is disturbed */
 
 static double seconds_of(const hwnas_graph *graph)
 {
@@ -42,10 +44,12 @@ hwnas_status __wrap_hwnas_runner_measure(hwnas_measurement *out, hwnas_runner *r
                                          const hwnas_measure_options *options)
 {
     (void)runner;
-    (void)options;
+    n_measured++;
+    n_retried += options->max_attempts != 1;
     const bool is_call = hwnas_tensor_count(&graph->tensors[0]) < 100;
     const double p50 = is_call ? held_up : seconds_of(graph);
-    *out = (hwnas_measurement){.p50 = p50, .p50_low = p50, .p50_high = p50, .min = RUN};
+    *out = (hwnas_measurement){
+        .p50 = p50, .p50_low = p50, .p50_high = p50, .min = RUN, .is_unstable = is_disturbed};
     if (is_call)
         out->min = CALL;
     return HWNAS_OK;
@@ -103,10 +107,28 @@ static void test_sizes_fit_the_device(void **state)
     measures(700e12, &small, 2048, (int64_t)(2 * 24576e3 / 12));
 }
 
+/* The attempts at the first part have told that the machine is disturbed: all is marked by then. */
+static void test_a_disturbed_machine_is_found_out_once(void **state)
+{
+    (void)state;
+    described = (hwnas_device_info){.threads = 1};
+    flops_per_second = 0;
+    n_measured = n_retried = 0;
+    best_flops(CALL);
+    assert_true(n_measured > HWNAS_N_BANDWIDTHS);
+    assert_int_equal(n_retried, n_measured);
+    is_disturbed = true;
+    n_retried = 0;
+    best_flops(CALL);
+    assert_int_equal(n_retried, 1);
+    is_disturbed = false;
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls_that_were_held_up),
-                                       cmocka_unit_test(test_sizes_fit_the_device)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls_that_were_held_up), cmocka_unit_test(test_sizes_fit_the_device),
+        cmocka_unit_test(test_a_disturbed_machine_is_found_out_once)};
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
