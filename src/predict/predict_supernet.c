@@ -10,6 +10,7 @@
 #include "inherit/slices.h"
 #include "predict/predict_priv.h"
 #include "predict/recipe_run.h"
+#include "predict/spelled_options.h"
 
 typedef struct supernet_predictor {
     hwnas_predictor base;
@@ -23,42 +24,39 @@ typedef struct supernet_predictor {
 
 /* ---- "RECIPE#KEY=VALUE,..." ---- */
 
-static hwnas_status set_option(supernet_predictor *p, const char *key, const char *value)
+static hwnas_status set_samples(int64_t *out, const char *name, const char *value)
 {
-    static const char *const names[] = {"count", "statistics", "weights", NULL};
     char *end;
-    if (!strcmp(key, "weights") && *value) {
-        free(p->files);
-        p->files = hwnas_strdup(value);
-        return HWNAS_OK;
-    }
-    if (!strcmp(key, "count") || !strcmp(key, "statistics")) {
-        const long long n = strtoll(value, &end, 10);
-        *(*key == 'c' ? &p->options.n_search : &p->options.n_recover) = n;
-        if (n > 0 && n < 1 << 30 && !*end)
-            return HWNAS_OK;
+    const long long n = strtoll(value, &end, 10);
+    if (!(n > 0 && n < 1 << 30) || *end)
         return hwnas_fail(HWNAS_E_INPUT, NULL,
-                          "'%s' of a supernet is how many samples, not '%.40s'", key, value);
-    }
-    const char *near = hwnas_nearest(key, names);
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "a supernet has no option '%.40s'", key),
-                      near ? "did you mean '%s'?" : "the options are count, statistics, weights%s",
-                      near ? near : "");
-}
-
-static hwnas_status set_options(supernet_predictor *p, char *text)
-{
-    for (char *item; (item = strsep(&text, ","));) {
-        char *equals = strchr(item, '=');
-        if (!equals)
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                         "'%.60s' after '#' is not an option of a supernet", item),
-                              "write supernet:recipe.yaml#count=2000");
-        *equals = '\0';
-        TRY(set_option(p, item, equals + 1));
-    }
+                          "'%s' of a supernet is how many samples, not '%.40s'", name, value);
+    *out = n;
     return HWNAS_OK;
 }
+
+static hwnas_status set_count(void *to, const char *name, const char *value)
+{
+    return set_samples(&((supernet_predictor *)to)->options.n_search, name, value);
+}
+
+static hwnas_status set_statistics(void *to, const char *name, const char *value)
+{
+    return set_samples(&((supernet_predictor *)to)->options.n_recover, name, value);
+}
+
+static hwnas_status set_weights(void *to, const char *name, const char *value)
+{
+    supernet_predictor *p = to;
+    if (!*value)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' of a supernet is empty", name);
+    free(p->files);
+    p->files = hwnas_strdup(value);
+    return HWNAS_OK;
+}
+
+static const hwnas_spelled_option supernet_options[] = {
+    {"count", set_count}, {"statistics", set_statistics}, {"weights", set_weights}, {0}};
 
 /* recipe.yaml of the space NAME: recipe.NAME.supernet, where the search is started. */
 static char *files_of(const char *recipe, const hwnas_space *space)
@@ -84,7 +82,8 @@ static hwnas_status open_supernet(hwnas_predictor **out, const char *rest, const
     p->files = files_of(p->recipe, space);
     const hwnas_place place = {.file = p->recipe};
     if (options)
-        TRY_OUT(set_options(p, options));
+        TRY_OUT(hwnas_spelled_options_set(p, options, supernet_options, "a supernet",
+                                          "supernet:recipe.yaml#count=2000"));
     if (!hwnas_file_exists(p->recipe)) {
         status = hwnas_hint(hwnas_fail(HWNAS_E_NOT_FOUND, *p->recipe ? &place : NULL,
                                        "there is no such recipe of a training"),

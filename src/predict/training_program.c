@@ -9,9 +9,40 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "predict/spelled_options.h"
 #include "predict/supervise.h"
 
-/* ---- "KEY=VALUE,..." ---- */
+/* ---- Options ---- */
+
+static hwnas_status set_printed(void *to, const char *name, const char *value)
+{
+    hwnas_training_program *p = to;
+    (void)name;
+    p->printed = hwnas_printed_of(value);
+    return p->printed
+               ? HWNAS_OK
+               : hwnas_fail(HWNAS_E_INPUT, NULL,
+                            "'printed' of a command is percent or fraction, not '%.40s'", value);
+}
+
+static hwnas_status set_text(char **text, const char *name, const char *value)
+{
+    if (!*value)
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' of a command is empty", name);
+    free(*text);
+    *text = hwnas_strdup(value);
+    return HWNAS_OK;
+}
+
+static hwnas_status set_cache(void *to, const char *name, const char *value)
+{
+    return set_text(&((hwnas_training_program *)to)->cache, name, value);
+}
+
+static hwnas_status set_column(void *to, const char *name, const char *value)
+{
+    return set_text(&((hwnas_training_program *)to)->base.target, name, value);
+}
 
 static const struct {
     const char *name;
@@ -26,59 +57,30 @@ static const struct {
     {"give-up", offsetof(hwnas_training_program, give_up), false, 0, 0.5},
 };
 
-static hwnas_status set_option(hwnas_training_program *p, const char *key, const char *value)
+static hwnas_status set_number(void *to, const char *name, const char *value)
 {
-    static const char *const names[] = {"cache",   "column", "give-up", "jobs", "printed",
-                                        "retries", "rungs",  "timeout", NULL};
-    if (!strcmp(key, "printed")) {
-        p->printed = hwnas_printed_of(value);
-        return p->printed ? HWNAS_OK
-                          : hwnas_fail(HWNAS_E_INPUT, NULL,
-                                       "'printed' of a command is percent or fraction, not '%.40s'",
-                                       value);
-    }
-    if (!strcmp(key, "cache") || !strcmp(key, "column")) {
-        char **text = *key == 'c' && key[1] == 'a' ? &p->cache : &p->base.target;
-        if (!*value)
-            return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' of a command is empty", key);
-        free(*text);
-        *text = hwnas_strdup(value);
-        return HWNAS_OK;
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (strcmp(numbers[i].name, key))
-            continue;
-        char *end;
-        double number = strtod(value, &end);
-        if (end == value || *end || !(number >= numbers[i].low) || !(number <= numbers[i].high) ||
-            (numbers[i].is_whole && number != floor(number)))
-            return hwnas_fail(HWNAS_E_INPUT, NULL,
-                              "'%s' of a command must be a %snumber from %g to %g, not '%.40s'",
-                              key, numbers[i].is_whole ? "whole " : "", numbers[i].low,
-                              numbers[i].high, value);
-        *(double *)((char *)p + numbers[i].offset) = number;
-        return HWNAS_OK;
-    }
-    const char *near = hwnas_nearest(key, names);
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, NULL, "a command has no option '%.40s'", key),
-        near ? "did you mean '%s'?"
-             : "the options are cache, column, give-up, jobs, printed, retries, rungs, timeout%s",
-        near ? near : "");
+    size_t i = 0;
+    while (strcmp(numbers[i].name, name))
+        i++;
+    char *end;
+    const double number = strtod(value, &end);
+    if (end == value || *end || !(number >= numbers[i].low) || !(number <= numbers[i].high) ||
+        (numbers[i].is_whole && number != floor(number)))
+        return hwnas_fail(
+            HWNAS_E_INPUT, NULL, "'%s' of a command must be a %snumber from %g to %g, not '%.40s'",
+            name, numbers[i].is_whole ? "whole " : "", numbers[i].low, numbers[i].high, value);
+    *(double *)((char *)to + numbers[i].offset) = number;
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_training_program_set_options(hwnas_training_program *p, char *text)
 {
-    for (char *item; (item = strsep(&text, ","));) {
-        char *equals = strchr(item, '=');
-        if (!equals)
-            return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL,
-                                         "'%.60s' after '#' is not an option of a command", item),
-                              "write command:PROGRAM#timeout=3600,jobs=2");
-        *equals = '\0';
-        TRY(set_option(p, item, equals + 1));
-    }
-    return HWNAS_OK;
+    static const hwnas_spelled_option options[] = {
+        {"cache", set_cache},  {"column", set_column},   {"give-up", set_number},
+        {"jobs", set_number},  {"printed", set_printed}, {"retries", set_number},
+        {"rungs", set_number}, {"timeout", set_number},  {0}};
+    return hwnas_spelled_options_set(p, text, options, "a command",
+                                     "command:PROGRAM#timeout=3600,jobs=2");
 }
 
 hwnas_status hwnas_training_program_check_program(const char *name)
