@@ -1,5 +1,5 @@
-/* test_files.c: what files are written to and read from that are no plain files, and what is left
- * when a writer dies. */
+/* test_files.c: files that are written, read and found; what files are written to and read from
+ * that are no plain files, and what is left when a writer dies. */
 #define _GNU_SOURCE 1 /* O_TMPFILE */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +24,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "tests/unit/base_fixture.h"
 
 static char scratch[64];
 
@@ -45,6 +44,11 @@ static int leave_scratch(void **state)
     free(command);
     alarm(0);
     return failed || chdir("/");
+}
+
+static char *in_scratch(const char *name)
+{
+    return hwnas_printf("%s/%s", scratch, name);
 }
 
 static size_t n_entries(void)
@@ -290,11 +294,135 @@ static void text_is_utf_8(void **state)
     }
 }
 
+static void file_round_trip(void **state)
+{
+    (void)state;
+    char *path = in_scratch("a"), *text = NULL;
+    size_t n = 0;
+    enum { SIZE = 200001 };
+    char *bytes = hwnas_alloc(SIZE);
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i * 7);
+    assert_int_equal(hwnas_file_write(path, "short", 5), HWNAS_OK);
+    assert_int_equal(hwnas_file_write(path, bytes, SIZE), HWNAS_OK);
+    assert_int_equal(hwnas_file_read(&text, &n, path, SIZE), HWNAS_OK);
+    assert_int_equal(n, SIZE);
+    assert_memory_equal(text, bytes, SIZE);
+    assert_int_equal(text[n], 0);
+    free(text);
+    text = NULL;
+    assert_int_equal(hwnas_file_read(&text, &n, path, SIZE - 1), HWNAS_E_INPUT);
+    assert_null(text);
+    assert_int_equal(hwnas_file_write(path, "", 0), HWNAS_OK);
+    assert_int_equal(hwnas_file_read(&text, &n, path, 0), HWNAS_OK);
+    assert_string_equal(text, "");
+    assert_int_equal(n_entries(), 1);
+    free(text);
+    free(bytes);
+    free(path);
+}
+
+static void file_write_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    char *directory = in_scratch("directory"), *nowhere = in_scratch("none/file");
+    assert_int_equal(mkdir(directory, 0777), 0);
+    assert_int_equal(hwnas_file_write(directory, "text", 4), HWNAS_E_IO);
+    assert_string_equal(hwnas_last_error()->file, directory);
+    assert_int_equal(hwnas_file_write(nowhere, "text", 4), HWNAS_E_IO);
+    assert_int_equal(n_entries(), 1);
+    free(directory);
+    free(nowhere);
+}
+
+static void file_write_keeps_the_old_file(void **state)
+{
+    (void)state;
+    char *path = in_scratch("a"), *text = NULL;
+    char *large = hwnas_alloc(100000);
+    struct rlimit before, tight;
+    assert_int_equal(hwnas_file_write(path, "old", 3), HWNAS_OK);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    tight = (struct rlimit){.rlim_cur = 50000, .rlim_max = before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    hwnas_status status = hwnas_file_write(path, large, 100000);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(status, HWNAS_E_IO);
+    assert_int_equal(n_entries(), 1);
+    assert_int_equal(hwnas_file_read(&text, NULL, path, 100), HWNAS_OK);
+    assert_string_equal(text, "old");
+    free(text);
+    free(large);
+    free(path);
+}
+
+static void file_read_errors(void **state)
+{
+    (void)state;
+    char *text = NULL, *none = in_scratch("none");
+    assert_int_equal(hwnas_file_read(&text, NULL, none, 100), HWNAS_E_NOT_FOUND);
+    assert_string_equal(hwnas_last_error()->file, none);
+    assert_int_equal(hwnas_file_read(&text, NULL, scratch, 100), HWNAS_E_INPUT);
+    assert_contains(hwnas_last_error()->message, "directory");
+    assert_null(text);
+    free(none);
+}
+
+static void file_finds_what_ships(void **state)
+{
+    (void)state;
+    char *found = NULL, *room = in_scratch("zoo"), *path = in_scratch("zoo/small.yaml");
+    assert_int_equal(mkdir(room, 0777), 0);
+    assert_int_equal(hwnas_file_write(path, "x", 1), HWNAS_OK);
+    assert_int_equal(setenv("HWNAS_PATH", scratch, 1), 0);
+    assert_int_equal(hwnas_file_find(&found, "small", "zoo", ".yaml"), HWNAS_OK);
+    assert_string_equal(found, path);
+    free(found);
+    found = NULL;
+    assert_int_equal(hwnas_file_find(&found, path, "zoo", ".yaml"), HWNAS_OK);
+    assert_string_equal(found, path);
+    free(found);
+    found = NULL;
+    assert_int_equal(hwnas_file_find(&found, "large", "zoo", ".yaml"), HWNAS_E_NOT_FOUND);
+    assert_contains(hwnas_last_error()->hint, room);
+    assert_int_equal(hwnas_file_find(&found, "./large.yaml", "zoo", ".yaml"), HWNAS_E_NOT_FOUND);
+    assert_null(found);
+    unsetenv("HWNAS_PATH");
+    free(room);
+    free(path);
+}
+
+static void file_beside(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *path, *expected;
+    } rows[] = {
+        {"dir/job.yaml", "t.csv", "dir/t.csv"},
+        {"job.yaml", "t.csv", "t.csv"},
+        {"/a/b/job.yaml", "../t.csv", "/a/b/../t.csv"},
+        {"dir/job.yaml", "/t.csv", "/t.csv"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char *got = hwnas_file_beside(rows[i].from, rows[i].path);
+        assert_string_equal(got, rows[i].expected);
+        free(got);
+    }
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, enter_scratch, leave_scratch)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(file_round_trip),
+        CASE(file_write_leaves_nothing_behind),
+        CASE(file_write_keeps_the_old_file),
+        CASE(file_read_errors),
+        CASE(file_finds_what_ships),
+        CASE(file_beside),
         CASE(a_file_keeps_its_mode),
         CASE(links_are_followed),
         CASE(a_pipe_is_written_to),
