@@ -93,36 +93,34 @@ END
     }
 }
 
-@test "PyTorch computes what ref computes, and can train it" {
+# equal SPACE CODE [SPACE CODE]...: PyTorch computes each network as ref does.
+equal() {
     need torch
     need onnx
-    local name space code
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" "$@"
+}
+
+@test "PyTorch computes what ref computes, and can train it" {
+    local name space code networks=()
     while read -r name space code; do
-        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" "$space" "$code"
+        networks+=("$space" "$code")
     done <<<"$NETWORKS"
+    equal "${networks[@]}"
 }
 
 @test "PyTorch's operators that only other choices use" {
-    need torch
-    need onnx
-    local gate
-    for gate in sigmoid hard_sigmoid tanh; do
-        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" \
-            "$HWNAS_SRC/tests/data/every_operator.yaml" "c=8,gate=$gate"
+    local choice networks=()
+    for choice in sigmoid hard_sigmoid tanh; do
+        networks+=("$HWNAS_SRC/tests/data/every_operator.yaml" "c=8,gate=$choice")
     done
-    for gate in groups=1,kernel=2,act=silu groups=16,kernel=4,act=relu6; do
-        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" \
-            "$HWNAS_SRC/tests/data/more_layers.yaml" $gate
+    for choice in groups=1,kernel=2,act=silu groups=16,kernel=4,act=relu6; do
+        networks+=("$HWNAS_SRC/tests/data/more_layers.yaml" $choice)
     done
+    equal "${networks[@]}"
 }
 
 @test "cells without a convolution, of copies, of zeros, and of every operator" {
-    need torch
-    need onnx
-    local code
-    for code in 000000 111111 333132 012340; do
-        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" nas_bench_201 $code
-    done
+    equal nas_bench_201 000000 nas_bench_201 111111 nas_bench_201 333132 nas_bench_201 012340
 }
 
 # space_of NAME INPUT: a space of the statements in standard input.
@@ -132,8 +130,6 @@ space_of() {
 }
 
 @test "what templates cannot say is one class with a line for each node, which computes the same" {
-    need torch
-    need onnx
     cd "$BATS_TEST_TMPDIR"
     space_of lopsided '{image: [c, 8, 8]}' >lopsided.yaml <<'END'
   - conv: {out: 6, kernel: 3, pad: [0, 1, 2, 1]}
@@ -160,8 +156,8 @@ END
     for name in lopsided late_flatten tied_loop; do
         "$HWNAS" export --space $name.yaml --arch 4 --format pytorch --out $name.py
         [ "$(grep -c ^class $name.py)" -eq 1 ]
-        /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_parity.py" "$HWNAS" $name.yaml 4
     done
+    equal lopsided.yaml 4 late_flatten.yaml 4 tied_loop.yaml 4
 }
 
 @test "an ONNX file as PyTorch, with its weights beside it" {
@@ -299,15 +295,17 @@ END
     local name
     for name in open one four; do
         "$HWNAS" export $name.onnx --format pytorch --out $name.py
-        /usr/bin/python3 - $name <<'END'
+    done
+    /usr/bin/python3 - <<'END'
 import importlib, sys
 import numpy as np, torch
 sys.path.insert(0, '.')
-net, x, y = importlib.import_module(sys.argv[1]).build().eval(), np.load('x.npy'), np.load('y.npy')
-for n in (1, 4, 7):
-    with torch.no_grad():
-        ours = net(torch.from_numpy(x[:n])).numpy()
-    assert ours.shape == y[:n].shape and abs(ours - y[:n]).max() < 1e-5, (sys.argv[1], n)
+x, y = np.load('x.npy'), np.load('y.npy')
+for name in ('open', 'one', 'four'):
+    net = importlib.import_module(name).build().eval()
+    for n in (1, 4, 7):
+        with torch.no_grad():
+            ours = net(torch.from_numpy(x[:n])).numpy()
+        assert ours.shape == y[:n].shape and abs(ours - y[:n]).max() < 1e-5, (name, n)
 END
-    done
 }

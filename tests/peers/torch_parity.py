@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Does the PyTorch export compute what hwnas computes?
 
-    torch_parity.py HWNAS SPACE [CODE]
+    torch_parity.py HWNAS SPACE CODE [SPACE CODE]...
 
-Exports one architecture as PyTorch and as ONNX, puts the ONNX file's weights into the module in the
+Exports each architecture as PyTorch and as ONNX, puts the ONNX file's weights into the module in the
 order in which it made its own, and compares the outputs for random inputs, the number of parameters
-with `space show --json`, and takes a training step. Fails above a relative 1e-4.
+with `space show --json`, and takes a training step. Ends at the first that differs by a relative 1e-4.
 """
 
 import importlib.util
@@ -29,12 +29,8 @@ GATES = {torch.nn.LSTM: [0, 2, 3, 1], torch.nn.GRU: [1, 0, 2]}
 CHANNELS = (torch.nn.GroupNorm, torch.nn.PReLU)
 
 
-def arch_option(code):
-    return ["--arch", code] if code else []
-
-
 def export(hwnas, space, code, form, path):
-    command = [hwnas, "export", "--space", space, *arch_option(code), "--format", form]
+    command = [hwnas, "export", "--space", space, "--arch", code, "--format", form]
     subprocess.run(command + ["--out", path], check=True)
 
 
@@ -170,14 +166,14 @@ def twice(inputs):
     return torch.cat([inputs, inputs.flip(-1)])
 
 
-def main(hwnas, space, code=""):
+def compare(hwnas, space, code):
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)
         export(hwnas, space, code, "pytorch", path / "best.py")
         export(hwnas, space, code, "onnx", path / "best.onnx")
         weights = read_weights(onnx.load(path / "best.onnx").graph)
-        show = [hwnas, "space", "show", space, *arch_option(code), "--json"]
+        show = [hwnas, "space", "show", space, "--arch", code, "--json"]
         facts = json.loads(subprocess.run(show, check=True, capture_output=True).stdout)
         inputs = [random_input(fact) for fact in facts["inputs"]]
         with open(path / "in.bin", "wb") as file:
@@ -214,11 +210,13 @@ def main(hwnas, space, code=""):
         if p.requires_grad:
             assert p.grad is not None, f"{name} has no gradient"
             assert p.grad.isfinite().all(), f"{name} has no finite gradient"
-    print(f"{code or space}: {parameters:,} parameters, outputs differ by {error:.2g}")
+    print(f"{code}: {parameters:,} parameters, outputs differ by {error:.2g}")
 
 
 if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:])
-    except (AssertionError, subprocess.CalledProcessError) as error:
-        sys.exit(f"torch_parity.py: {sys.argv[2:]}: {error}")
+    for at in range(2, len(sys.argv), 2):
+        network = sys.argv[at : at + 2]
+        try:
+            compare(sys.argv[1], *network)
+        except (AssertionError, subprocess.CalledProcessError) as error:
+            sys.exit(f"torch_parity.py: {network}: {error}")
