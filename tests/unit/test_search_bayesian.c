@@ -132,62 +132,45 @@ static hwnas_strategy *make_bayesian(const hwnas_space *space, uint64_t seed, in
 }
 
 /* NSGA-II of the literature has 0.959 of the hypervolume by 100 trials, an untuned Gaussian process
- * 0.998 (simulated on this table). */
-static void bayesian_finds_the_front(void **state)
+ * 0.998 (simulated on this table). The cheap end of the front is far worse than nearly all
+ * networks: the cheapest has 45.4 %, and the next ones of the front 70.4, 81.4 and 85.7 %, where
+ * half of the table has more than 91.0 %; each search finds them, too. */
+static void bayesian_finds_the_front_and_its_cheap_end(void **state)
 {
     (void)state;
+    enum { N_SEEDS = 3 };
+    static const char *const cheap[] = {"00000000", "00000100", "00100100", "10100100"};
     const double reference[] = {150, -70};
     hwnas_space *space = load_macro_space();
-    double parts[5];
-    for (uint64_t seed = 0; seed < 5; seed++) {
+    double parts[N_SEEDS];
+    for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
+        size_t n_found = 0;
         hwnas_front front = {.n_objectives = 2};
         hwnas_strategy *strategy = make_bayesian(space, seed, 2);
         hwnas_arch *arch = hwnas_arch_new(space);
-        for (uint64_t trial = 0; trial < 100; trial++) {
-            ask(strategy, trial, arch);
-            hwnas_score score = macro_score(arch);
-            hwnas_point at = {.objectives = {score.objectives[0], score.objectives[1]}};
-            hwnas_front_insert(&front, &at);
-            tell(strategy, trial, arch, &score);
-        }
-        double error;
-        parts[seed] = hwnas_hypervolume(&error, &front, reference) / 2940.464;
-        hwnas_arch_free(arch);
-        hwnas_strategy_free(strategy);
-        hwnas_front_done(&front);
-    }
-    hwnas_sort(parts, 5);
-    print_message("# bayesian: part of the true hypervolume at 100 trials, 5 seeds: %.4f to %.4f\n",
-                  parts[0], parts[4]);
-    assert_true(parts[2] >= 0.995);
-    hwnas_space_free(space);
-}
-
-/* The cheap end of the front is far worse than nearly all networks: the cheapest has 45.4 %, and
- * the next ones of the front 70.4, 81.4 and 85.7 %, where half of the table has more than 91.0 %.
- */
-static void bayesian_finds_the_cheap_end_of_the_front(void **state)
-{
-    (void)state;
-    static const char *const cheap[] = {"00000000", "00000100", "00100100", "10100100"};
-    hwnas_space *space = load_macro_space();
-    for (uint64_t seed = 0; seed < 3; seed++) {
-        hwnas_strategy *strategy = make_bayesian(space, seed, 2);
-        hwnas_arch *arch = hwnas_arch_new(space);
-        size_t n_found = 0;
         for (uint64_t trial = 0; trial < 100; trial++) {
             ask(strategy, trial, arch);
             char *code = hwnas_arch_code(arch);
             for (size_t i = 0; i < COUNT(cheap); i++)
                 n_found += !strcmp(code, cheap[i]);
             free(code);
-            const hwnas_score score = macro_score(arch);
+            hwnas_score score = macro_score(arch);
+            hwnas_point at = {.objectives = {score.objectives[0], score.objectives[1]}};
+            hwnas_front_insert(&front, &at);
             tell(strategy, trial, arch, &score);
         }
         assert_int_equal(n_found, COUNT(cheap));
+        double error;
+        parts[seed] = hwnas_hypervolume(&error, &front, reference) / 2940.464;
         hwnas_arch_free(arch);
         hwnas_strategy_free(strategy);
+        hwnas_front_done(&front);
     }
+    hwnas_sort(parts, N_SEEDS);
+    print_message(
+        "# bayesian: part of the true hypervolume at 100 trials, %d seeds: %.4f to %.4f\n", N_SEEDS,
+        parts[0], parts[N_SEEDS - 1]);
+    assert_true(parts[N_SEEDS / 2] >= 0.995);
     hwnas_space_free(space);
 }
 
@@ -437,8 +420,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gain_of_one_and_two_is_exact),
         cmocka_unit_test(gain_of_three_converges),
-        cmocka_unit_test(bayesian_finds_the_front),
-        cmocka_unit_test(bayesian_finds_the_cheap_end_of_the_front),
+        cmocka_unit_test(bayesian_finds_the_front_and_its_cheap_end),
         cmocka_unit_test(bayesian_keeps_to_a_limit),
         cmocka_unit_test(bayesian_learns_from_failures),
         cmocka_unit_test(bayesian_goes_on_without_numbers),
