@@ -101,19 +101,16 @@ static hwnas_metric shown_for(const hwnas_summary *s, const char *name, const hw
     return hwnas_metric_shown(kind, most);
 }
 
-/* Its measurement, or its training. */
-static bool is_cut_short(const hwnas_trial *t)
-{
-    return t->is_stopped_early || hwnas_trial_value_of(t, HWNAS_OF_CURVE);
-}
-
 static const char *standing_of(const hwnas_summary *s, const hwnas_trial *t)
 {
     const bool is_good = t->is_finished && t->status == HWNAS_OK;
+    /* What the curve of a training says of a limit is a prediction. */
+    const bool is_of_curve = is_good && hwnas_trial_value_of(t, HWNAS_OF_CURVE);
     return hwnas_other_limits_leave_open(s, t) ? "not measured"
+           : is_of_curve                       ? "stopped early"
            : is_good && t->violation > 0       ? "infeasible"
            : hwnas_trial_is_estimated(t)       ? "estimated"
-           : is_good && is_cut_short(t)        ? "stopped early"
+           : is_good && t->is_stopped_early    ? "stopped early"
            : is_good && t->is_unstable         ? "unstable"
                                                : state_of(t);
 }

@@ -306,6 +306,9 @@ END
     says out '*trainings   * ended early, as their curves told enough'
     ends 0 study trials s.db --json
     mv out trials
+    # Whether such a training keeps a limit is not known.
+    ends 0 study trials s.db --constraints 'accuracy >= 99'
+    [ "$(grep -c 'stopped early' out)" = "$(grep -o predicted-curve trials | wc -l)" ]
     cat >look.py <<'END'
 import csv, json
 def truth(code):
