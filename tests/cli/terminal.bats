@@ -156,14 +156,14 @@ END
 }
 
 @test "nothing is erased before it is drawn over, and no line scrolls" {
-    job "budget: {trials: 400}" "constraints: macs <= 90 M"
+    job "budget: {trials: 60}" "constraints: macs <= 90 M"
     for columns in 38 60 80; do
         TERM=xterm on $columns search job.yaml --overwrite
         /usr/bin/python3 - out $columns <<'END'
 import re, sys
 text, columns = open(sys.argv[1], newline="").read(), int(sys.argv[2])
 live = text[:text.rindex("\x1b[J")] + "\x1b[J"
-drawn = [f for f in live.split("\x1b[J") if re.search(r"\d+/400 trials", f)]
+drawn = [f for f in live.split("\x1b[J") if re.search(r"\d+/60 trials", f)]
 assert len(drawn) > 1, text
 for frame in drawn:
     lines = re.sub(r"\x1b\[[0-9;]*m", "", frame).split("\n")

@@ -5,8 +5,8 @@ A run in which something failed may end well: then all is as without a fault. Or
 message that says what there was not enough of, or what could not be written; what it was to write is whole
 or as before; and the search, continued without faults, ends as if nothing had happened.
 
-HWNAS_FAULTS of the N are tried for each scenario and fault, others each day or as HWNAS_SEED says: 60, and
-2,000 with HWNAS_LONG=yes; and each of the first 200 writes finds the disk full. All of them, HWNAS_FAULTS=100000, take hours. With SCENARIO FAULT N that one alone, which shows the stack of what failed.
+HWNAS_FAULTS of the N are tried for each scenario and fault, others each day or as HWNAS_SEED says: 30, and
+2,000 with HWNAS_LONG=yes; and each of the first 40 writes, or 200, finds the disk full. All of them, HWNAS_FAULTS=100000, take hours. With SCENARIO FAULT N that one alone, which shows the stack of what failed.
 """
 import concurrent.futures, contextlib, datetime, os, random, re, shutil, sqlite3, subprocess, sys, time
 
@@ -28,7 +28,8 @@ OLD = b"what was there before\n"
 LOGS = "job.db-wal", "job.db-shm"
 EXPORTS = dict.fromkeys(["best.onnx", "best.py", "best.yaml"], OLD)
 SEARCH = ["search", "job.yaml", "--json"]
-FIRST_WRITES = 200  # each of them finds the disk full
+IS_LONG = bool(os.environ.get("HWNAS_LONG"))
+FIRST_WRITES = 200 if IS_LONG else 40  # each of them finds the disk full
 
 
 def export(form):
@@ -156,7 +157,7 @@ def learn(server):
 
 
 def chosen(fault, count, rng):
-    wanted = int(os.environ.get("HWNAS_FAULTS") or (2000 if os.environ.get("HWNAS_LONG") else 60))
+    wanted = int(os.environ.get("HWNAS_FAULTS") or (2000 if IS_LONG else 30))
     first = range(1, min(FIRST_WRITES, count) + 1) if fault == "full" else ()
     return sorted({*first, *rng.sample(range(1, count + 1), min(wanted, count))})
 
