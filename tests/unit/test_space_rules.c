@@ -260,7 +260,7 @@ static void chained_conditions_are_counted(void **state)
 
 /* ---- Searches ---- */
 
-enum { MAX_TRIALS = 80 };
+enum { MAX_TRIALS = 50 };
 
 /* Tells a new strategy the first `n` trials and goes on, to the end of the space or of the log.
  * Says how many there are then. */
