@@ -63,7 +63,8 @@ typedef struct hwnas_strategy_ops {
      * HWNAS_E_EXHAUSTED when it has no architecture left that was not proposed before. */
     hwnas_status (*ask)(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out);
     /* (optional) At which rung a trial that was asked is to be evaluated: 0 is the real thing, the
-     * highest the cheapest. The same architecture may then be asked again, at a lower rung. */
+     * highest the cheapest. The same architecture may then be asked again, at a lower rung. Also of
+     * a trial that was not asked: the search itself begins with a few networks. */
     int (*rung)(const hwnas_strategy *strategy, uint64_t trial);
     /* Also accepts trials that were asked of an earlier process, and a trial that was told as an
      * estimate once more, as it was measured: then that counts in the place of the estimate. */

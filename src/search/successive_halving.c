@@ -190,7 +190,7 @@ static int rung_of(const hwnas_strategy *strategy, uint64_t trial)
     for (size_t i = search->n_asked; i-- > 0;)
         if (search->asked[i].trial == trial)
             return search->asked[i].rung;
-    return 0;
+    return search->config.n_rungs - 1; /* what others propose is to earn the real thing, too */
 }
 
 static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch,

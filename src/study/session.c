@@ -105,6 +105,8 @@ hwnas_status hwnas_session_propose(hwnas_session *s, hwnas_arch *walked, int *ru
     if (n_own < (uint64_t)s->n_starts) {
         hwnas_arch_assign(walked, s->starts[n_own]);
         hwnas_session_note(s, s->next, walked);
+        if (strategy->ops->rung)
+            *rung = strategy->ops->rung(strategy, s->next);
         return HWNAS_OK;
     }
     hwnas_status status = strategy->ops->ask(strategy, s->next, walked);

@@ -342,6 +342,11 @@ END
     ends 0 search --space many.yaml --accuracy command:./train#rungs=2 --objectives accuracy --strategy successive-halving --trials 16 --study s.db --json
     [ "$(sort rungs | uniq -c | tr -s ' ' | tr '\n' ';')" = " 4 0; 12 1;" ]
     is out 'all(t["objectives"]["accuracy"]["value"] > 80 for t in d["front"])'
+    # So are the smallest networks, with which a search begins where there is a limit.
+    rm rungs
+    ends 0 search --space many.yaml --accuracy command:./train#rungs=2,cache=small.csv --objectives accuracy --strategy successive-halving \
+        --constraints 'macs < 1 G' --trials 4 --study small.db
+    [ "$(tr '\n' ' ' <rungs)" = '1 1 1 0 ' ]
     # Where no rungs are asked for, all trainings are whole.
     rm rungs
     ends 0 search --space many.yaml --accuracy command:./train#cache=other.csv --objectives accuracy --trials 4 --study t.db
