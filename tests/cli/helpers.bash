@@ -32,7 +32,13 @@ ends() {
 
 # undisturbed COMMAND...: with measurements from a machine where nothing else ever runs (still_runner.c).
 undisturbed() {
-    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner "$@"
+    HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner STILL_COUNTS_OWN= "$@"
+}
+
+# alone: from now on the program measures as if nothing else ran on the machine: its runners count the time in which they
+# compute themselves. For tests that are about other things: no measurement is taken again because the machine is busy.
+alone() {
+    export HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner STILL_COUNTS_OWN=1
 }
 
 # find_ort: the device ort finds the library that scripts/install-deps has fetched, if any.

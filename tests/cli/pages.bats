@@ -81,6 +81,8 @@ need() {
 
 @test "README.md" {
     need torch numpy
+    alone
+    SHORTER+=(-e '/hwnas (search|compare.*--training)/s/$/ --seconds 0.05/')
     images
     mv net.onnx model.onnx
     block README.md 'space: accel_nasbench' >job.yaml
