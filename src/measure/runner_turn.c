@@ -8,8 +8,9 @@
 #include "measure/free_memory.h"
 #include "measure/runner_priv.h"
 
-/* A runner ends its team when there is nothing to do (team.h). Of one in another program, such as
- * PyTorch's, that program may have a team of its own, whose threads spin. */
+/* A runner ends its team when there is nothing to do (team.h), and ONNX Runtime's threads spin for
+ * moments only. A runner in another program, PyTorch's, may have a team of that program's own,
+ * whose threads spin. */
 static bool leaves_cores_alone(const hwnas_runner *r)
 {
     return r->threads == 1 || hwnas_link_is_itself(r->link) || !hwnas_link_is_own(r->link);

@@ -21,8 +21,7 @@ enum {
 /* An EPYC: 28 to 35 ns in one core complex, 148 to 155 between two. A Xeon (Emerald Rapids): 75 to
  * 110 ns between any two cores, 30 between hyperthreads of one. */
 static const double FAR = 1.6;
-static const double WHOLE =
-    0.85; /* of the width that is assumed: no hyperthread of a shared core */
+static const double WHOLE = 0.85; /* of a width: no hyperthread of a shared core makes so much */
 static const double FORGOTTEN = 3600; /* seconds */
 static const double BETTER = 1.02;   /* what is worth another file */
 static const double MOST_WIDTH = 16; /* no core adds more in a cycle */
@@ -49,6 +48,9 @@ hwnas_team_reading hwnas_team_read(int threads)
     if (threads <= 1)
         return (hwnas_team_reading){.pace = hwnas_pace_read(), .hop = NAN};
     atomic_store(&token, 0);
+    /* Threads that wait for the token spin: at real-time priority one without a core would never
+     * get it. */
+    const bool has_cores = threads <= omp_get_num_procs();
 #pragma omp parallel num_threads(threads)
     {
         const int n = omp_get_num_threads(), me = omp_get_thread_num();
@@ -57,7 +59,7 @@ hwnas_team_reading hwnas_team_read(int threads)
 #pragma omp critical
         out.pace.width = isnan(pace.width) ? NAN : fmin(out.pace.width, pace.width);
 #pragma omp barrier
-        const double hop = n > 1 ? pass_token(&token, me, n, n * (1 + HOPS / n)) : NAN;
+        const double hop = n > 1 && has_cores ? pass_token(&token, me, n, n * (1 + HOPS / n)) : NAN;
         if (me == 0) {
             out.pace.hertz = pace.hertz;
             out.hop = hop;
@@ -88,18 +90,21 @@ bool hwnas_team_is_disturbed(hwnas_team *team, hwnas_team_reading reading)
                                                 team->threads == 1 ? hwnas_pace_assumed() : 0);
     if (isnan(reading.hop))
         return is_shared;
-    if (is_shared || reading.pace.width < hwnas_pace_assumed() * WHOLE) {
+    const double width = isnan(reading.pace.width) ? 0 : reading.pace.width;
+    if (width < hwnas_pace_assumed() * WHOLE) {
         team->n = 0;
         return is_shared || is_far(reading.hop, team->hop);
     }
     /* What all of a run reach is believed: one lucky reading must not make every later one slow. */
     team->most = team->n == 0 ? reading.hop : fmax(team->most, reading.hop);
+    team->narrowest = team->n == 0 ? width : fmin(team->narrowest, width);
     if (++team->n == RUN_OF_READINGS) {
         team->hop = least(team->hop, team->most);
         team->own = least(team->own, team->most);
+        team->own_width = fmax(team->own_width, team->narrowest);
         team->n = 0;
     }
-    return is_far(reading.hop, team->hop);
+    return is_shared || is_far(reading.hop, team->hop);
 }
 
 /* ---- What earlier processes have seen ---- */
@@ -163,13 +168,13 @@ void hwnas_team_keep(const hwnas_team *team)
     read_best(&known, path);
     hwnas_team best = {.width.width = fmax(team->width.width, known.width.width),
                        .hop = least(known.hop, team->own)};
-    if (is_far(team->own, known.hop)) {
-        best.missed = known.missed > 0 ? known.missed : now;
+    if (is_far(team->own, known.hop) || team->own_width < WHOLE * known.width.width) {
+        best.missed = known.missed > 0 && known.missed < now ? known.missed : now;
         if (now - best.missed > FORGOTTEN)
-            best = (hwnas_team){.width.width = team->width.width, .hop = team->own};
+            best = (hwnas_team){.width.width = team->own_width, .hop = team->own};
     }
     if (best.hop > known.hop || known.hop > BETTER * best.hop || best.missed != known.missed ||
-        best.width.width > BETTER * known.width.width)
+        best.width.width < known.width.width || best.width.width > BETTER * known.width.width)
         write_best(&best, path);
     free(path);
 }

@@ -13,14 +13,17 @@
 
 typedef struct hwnas_team_reading {
     hwnas_pace pace; /* the calling thread's clock rate, and the least width of all */
-    double hop;      /* seconds until a thread sees what another has written; NaN: one thread */
+    /* Seconds until a thread sees what another has written; NaN: there is one, or not a core for
+     * each. */
+    double hop;
 } hwnas_team_reading;
 
 /* Reads on all threads of an OpenMP team at once; takes some microseconds. */
 hwnas_team_reading hwnas_team_read(int threads);
 
-/* Ends the threads of the calling thread's OpenMP team, which else spin for minutes where they are
- * bound (runner_child.c). The next parallel region begins new ones, on the same cores, in 0.1 ms.
+/* Ends the threads of the calling thread's OpenMP team, which would otherwise spin for minutes
+ * where they are bound (runner_child.c). The next parallel region begins new ones, on the same
+ * cores, in 0.1 ms.
  */
 void hwnas_team_dismiss(void);
 
@@ -30,9 +33,10 @@ typedef struct hwnas_team {
     /* The least hop that all of some readings on end have reached, of this process or an earlier
      * one; 0: not known. */
     double hop;
-    double own;  /* of this process; 0: not known */
-    double most; /* of the present run of readings */
-    int n;       /* of them */
+    /* The same and the greatest width, of this process alone; 0: not known. */
+    double own, own_width;
+    double most, narrowest; /* of the present run of readings */
+    int n;                  /* of them */
     /* Since when all processes have been far from the best, in seconds since 1970; 0: the last one
      * was not. */
     double missed;

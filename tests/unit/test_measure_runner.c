@@ -853,6 +853,20 @@ static void test_an_idle_team_leaves_the_cores_alone(void **state)
     close_runner(NULL);
 }
 
+/* At real-time priority threads that wait for one without a core keep it from that. */
+static void test_more_threads_than_cores(void **state)
+{
+    (void)state;
+    hwnas_measurement m;
+    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
+    options.max_seconds = 0.1;
+    tiny = make_graph();
+    assert_int_equal(hwnas_runner_open(&runner, "cpu", (int)sysconf(_SC_NPROCESSORS_ONLN) + 1),
+                     HWNAS_OK);
+    assert_int_equal(hwnas_runner_measure(&m, runner, tiny, &options), HWNAS_OK);
+    close_runner(NULL);
+}
+
 #define WITH_RUNNER(test) cmocka_unit_test_setup_teardown(test, open_runner, close_runner)
 
 int main(int argc, char **argv)
@@ -886,6 +900,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_doubt_ends_with_the_answer),
         WITH_RUNNER(test_own_words),
         cmocka_unit_test(test_an_idle_team_leaves_the_cores_alone),
+        cmocka_unit_test(test_more_threads_than_cores),
         WITH_RUNNER(test_child_dies_with_its_parent),
     };
     if (argc > 1)

@@ -9,6 +9,7 @@
 
 #include <glob.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,6 +398,19 @@ static void what_threads_can_do_together_is_remembered(void **state)
     drop_cache(&cache);
 }
 
+/* What earlier processes have seen of two threads. */
+static void write_best(double width, double hop, double missed)
+{
+    glob_t found;
+    char pattern[100];
+    snprintf(pattern, sizeof pattern, "%s/hwnas/team-*-2", getenv("XDG_CACHE_HOME"));
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    FILE *file = fopen(found.gl_pathv[0], "w");
+    fprintf(file, "%.3f %.3g %.0f\n", width, hop, missed);
+    fclose(file);
+    globfree(&found);
+}
+
 /* A virtual machine moves: for a while its two cores were hyperthreads of one, or it is on another
  * processor now. What is never reached again must not make every measurement a disturbed one. */
 static void what_threads_could_do_elsewhere_is_forgotten(void **state)
@@ -426,22 +440,26 @@ static void what_threads_could_do_elsewhere_is_forgotten(void **state)
     assert_float_equal(team.hop, 30e-9, 1e-15); /* a minute is no proof */
     assert_true(fabs(team.missed - (double)time(NULL)) < 600);
 
-    /* As if that had been two hours ago. */
-    glob_t found;
-    char pattern[100];
-    snprintf(pattern, sizeof pattern, "%s/hwnas/team-*-2", getenv("XDG_CACHE_HOME"));
-    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-    FILE *file = fopen(found.gl_pathv[0], "w");
-    fprintf(file, "3.8 3e-08 %.0f\n", team.missed - 7200);
-    fclose(file);
-    globfree(&found);
+    /* As if that had been two hours ago, on such cores or on wider ones. */
+    const double missed = team.missed;
+    for (int i = 0; i < 2; i++) {
+        write_best(i ? 5 : 3.8, 30e-9, missed - 7200);
+        team = hwnas_team_open(2);
+        for (int k = 0; k < 16; k++)
+            hwnas_team_is_disturbed(&team, far_apart);
+        hwnas_team_keep(&team);
+        team = hwnas_team_open(2);
+        assert_false(hwnas_team_is_disturbed(&team, far_apart));
+        assert_float_equal(team.hop, 150e-9, 1e-15);
+        assert_float_equal(team.width.width, 3.8, 1e-9);
+    }
+    /* A clock that was set back does not keep it longer. */
+    write_best(5, 150e-9, missed + 7200);
     team = hwnas_team_open(2);
-    for (int i = 0; i < 16; i++)
+    for (int k = 0; k < 16; k++)
         hwnas_team_is_disturbed(&team, far_apart);
     hwnas_team_keep(&team);
-    team = hwnas_team_open(2);
-    assert_false(hwnas_team_is_disturbed(&team, far_apart));
-    assert_float_equal(team.hop, 150e-9, 1e-15);
+    assert_true(hwnas_team_open(2).missed < missed + 3600);
     drop_cache(&cache);
 }
 
@@ -451,7 +469,11 @@ static void all_threads_are_read(void **state)
     (void)state;
     const hwnas_team_reading one = hwnas_team_read(1), all = hwnas_team_read(3);
     assert_true(isnan(one.hop));
-    assert_true(all.hop > 0 && all.hop < 10);
+    /* Three at real-time priority on two cores would wait for each other for ever. */
+    assert_int_equal(isnan(all.hop), omp_get_num_procs() < 3);
+    assert_true(isnan(all.hop) || (all.hop > 0 && all.hop < 10));
+    if (omp_get_num_procs() > 1)
+        assert_true(hwnas_team_read(2).hop > 0);
     assert_int_equal(isnan(one.pace.width), isnan(all.pace.width));
     if (!isnan(all.pace.width))
         assert_true(all.pace.width > 0 && all.pace.width < 100 && all.pace.hertz > 1e7);
