@@ -14,13 +14,15 @@ static bool is_surely_missed(const hwnas_trial *trial, const hwnas_limit *limit)
     return hwnas_limit_violation(limit, best, best) > 0;
 }
 
-/* The best that an objective can be, minimised; false: it is not known. */
+/* The best that an objective can be, minimised; false: it is not known. An accuracy may still come
+ * of a training. */
 static bool find_best(double *out, const hwnas_trial *trial, const hwnas_goals *goals,
                       const hwnas_goal *goal)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
+    *out = -INFINITY;
     if (!v)
-        return false;
+        return goal->metric == hwnas_metric_of(HWNAS_ACCURACY);
     const bool is_maximised = goal->metric->is_maximised;
     const double best = v->source != HWNAS_ESTIMATED || goals->is_aggressive ? v->value
                         : is_maximised                                       ? v->high

@@ -7,7 +7,8 @@
 #include "trial/trial.h"
 
 /* The best that the objectives can be as far as the intervals of estimated values go, or in an
- * aggressive search what they are most likely, minimised; false: one is not known. */
+ * aggressive search what they are most likely, minimised; false: one is not known. -INFINITY: an
+ * accuracy that a training may still give. */
 bool hwnas_trial_best_objectives(double *out, const hwnas_trial *trial, const hwnas_goals *goals);
 /* Objectives, limits and targets of the job have values, if only estimated ones; of the metric
  * `but` (NULL: of all) it does not matter. */

@@ -277,6 +277,15 @@ static void estimates_are_put_right(void **state)
         measure(&c, i, 50 + (double)i, 0.8 * (1 + 0.1 * (double)i) * 1e-3, false);
     wait_for(&c, 95, 11.5e-3); /* 9.2 ms; without that 10.35 ms at best */
     assert_int_equal(hwnas_waiting_front(&next, &c.waiting, &c.front, 0), 1);
+    /* One that was not trained, as it seemed to miss the limit, comes after those that were. */
+    hwnas_trial untrained = {.is_finished = true};
+    add(&untrained, "latency.p50", HWNAS_ESTIMATED, 11.5e-3, 10.35e-3, 12.65e-3);
+    hwnas_waiting_add(&c.waiting, 6, &untrained, &c.front);
+    free(untrained.values);
+    assert_int_equal(hwnas_waiting_front(&next, &c.waiting, &c.front, 0), 1);
+    measure(&c, 5, 95, 9.2e-3, false);
+    assert_int_equal(hwnas_waiting_possible(&next, &c.waiting, 0), 1);
+    assert_int_equal(next, 6);
     end(&c);
 }
 
