@@ -206,10 +206,11 @@ hwnas_status hwnas_dataset_check_files(const hwnas_dataset_target *target, size_
         if (files[i].input)
             TRY(check_input(target, files[i].input));
         else if (n_files > 1)
-            return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
-                                         "%s is for no input: of several files each has a name",
-                                         files[i].path),
-                              "write %s=%s", target->inputs[0].name, files[i].path);
+            return hwnas_hint(
+                hwnas_fail(HWNAS_E_USAGE, NULL,
+                           "%s names no input: of several files each says whose it is",
+                           files[i].path),
+                "write %s=%s", target->inputs[0].name, files[i].path);
     return HWNAS_OK;
 }
 

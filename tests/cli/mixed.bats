@@ -213,6 +213,9 @@ top1() {
     cp "$IMAGES" mine.gz
     refuses 2 "mine.gz" compare "$MODEL" --dtype mixed --data mine.gz $RANGE --save mine.gz
     cmp "$IMAGES" mine.gz
+    refuses 2 "mine.gz" compare "$MODEL" --dtype mixed $DATA --labels mine.gz --save mine.gz
+    refuses 2 "mine.gz" profile "$MODEL" --dtype mixed $DATA --labels mine.gz --save mine.gz
+    cmp "$IMAGES" mine.gz
     ends 2 profile "$MODEL" --dtype f32,mixed $DATA --labels "$IMAGES"
     says err "*$IMAGES: *a label is (28, 28): these do not fit*"
     [ ! -s out ]

@@ -214,6 +214,8 @@ def compare(hwnas, space, code):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 4 or len(sys.argv) % 2:
+        sys.exit("usage: torch_parity.py HWNAS SPACE CODE [SPACE CODE]...")
     for at in range(2, len(sys.argv), 2):
         network = sys.argv[at : at + 2]
         try:
