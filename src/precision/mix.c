@@ -19,8 +19,7 @@ enum {
 };
 /* A layer that gains less than this part of its time is left in floats. */
 #define LEAST_GAIN 0.02
-/* Rounding of a difference of two percentages. */
-#define LEAST_LOSS 1e-9
+#define LEAST_LOSS 1e-9 /* rounding of a difference of two percentages */
 
 typedef struct chooser {
     const hwnas_mix_options *options;
@@ -266,21 +265,26 @@ static hwnas_status choose_first(size_t *n_first, hwnas_mix_way *way, chooser *c
     return HWNAS_OK;
 }
 
-/* Layers behind the first that did not fit may still do so. */
+/* Others may fit as well; and beside these, as errors may cancel out, any that did not. */
 static hwnas_status choose_others(size_t *n_chosen, hwnas_mix_way *way, chooser *c,
                                   const ranked *order, size_t from, size_t to)
 {
-    const size_t most = c->options->is_quick ? QUICK_REPAIRS : MOST_REPAIRS;
-    for (size_t i = from; i < to && i < from + most; i++) {
-        const int node = c->mix->layers[order[i].layer].node;
-        bool fits;
-        hwnas_mix_way seen;
-        c->stays_float[node] = false;
-        TRY(judge(&fits, &seen, c));
-        c->stays_float[node] = !fits;
-        *n_chosen += fits;
-        if (fits)
-            take_figures(way, &seen);
+    size_t left = c->options->is_quick ? QUICK_REPAIRS : MOST_REPAIRS, n_before = SIZE_MAX;
+    for (size_t begin = from + 1; n_before != *n_chosen; begin = from) {
+        n_before = *n_chosen;
+        for (size_t i = begin; i < to && left; i++) {
+            bool *stays_float = &c->stays_float[c->mix->layers[order[i].layer].node], fits;
+            hwnas_mix_way seen;
+            if (!*stays_float)
+                continue;
+            left--;
+            *stays_float = false;
+            TRY(judge(&fits, &seen, c));
+            *stays_float = !fits;
+            *n_chosen += fits;
+            if (fits)
+                take_figures(way, &seen);
+        }
     }
     return HWNAS_OK;
 }
@@ -296,7 +300,7 @@ static hwnas_status choose_layers(chooser *c, int w)
     size_t n_chosen = 0;
     hwnas_status status = choose_first(&n_chosen, mixed, c, order, n);
     if (status == HWNAS_OK)
-        status = choose_others(&n_chosen, mixed, c, order, n_chosen + 1, n);
+        status = choose_others(&n_chosen, mixed, c, order, n_chosen, n);
     mixed->n_s8 = (int)n_chosen;
     mixed->fits = true;
     c->float_in_way[w] = hwnas_alloc((n_nodes + 1) * sizeof **c->float_in_way);
@@ -306,11 +310,6 @@ static hwnas_status choose_layers(chooser *c, int w)
 }
 
 /* ---- What the whole network takes ---- */
-
-static hwnas_timing timing_of(const hwnas_measurement *m)
-{
-    return (hwnas_timing){m->p50, m->p50_low, m->p50_high};
-}
 
 /* Measures the ways in turns; of those that fit, the one with the shortest median is chosen. */
 static hwnas_status measure(chooser *c, hwnas_graph *const *graphs)
@@ -332,8 +331,9 @@ static hwnas_status measure(chooser *c, hwnas_graph *const *graphs)
     mix->chosen = HWNAS_MIX_F32;
     for (int i = 0; i < n && status == HWNAS_OK; i++) {
         hwnas_mix_way *way = &mix->ways[way_of[i]];
-        way->time = timing_of(&race.measurements[i]);
-        mix->is_unstable |= race.measurements[i].is_unstable;
+        const hwnas_measurement *m = &race.measurements[i];
+        way->time = (hwnas_timing){m->p50, m->p50_low, m->p50_high};
+        mix->is_unstable |= m->is_unstable;
         if (way->fits && way->time.p50 < mix->ways[mix->chosen].time.p50)
             mix->chosen = way_of[i];
     }
