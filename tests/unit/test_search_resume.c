@@ -204,7 +204,7 @@ static void try_strategy(const hwnas_strategy_ops *ops)
                                .has_estimates = what & 4,
                                .n_genes = is_slow ? 6 : 4, /* a climb comes to its end */
                                .n_trials = is_slow ? 45 : 200,
-                               .n_prefixes = is_slow ? 2 : 40};
+                               .n_prefixes = is_slow ? 1 : 40};
         if (!(what & 8) || c.n_objectives == 2)
             try_case(&c);
     }
@@ -215,7 +215,7 @@ static void try_strategy(const hwnas_strategy_ops *ops)
                                .is_noise = true,
                                .n_genes = 6,
                                .n_trials = 64,
-                               .n_prefixes = 3};
+                               .n_prefixes = 1};
         try_case(&c);
     }
 }
