@@ -253,6 +253,7 @@ END
 }
 
 @test "batch, threads and precision as choices of the search" {
+    alone
     job "device: 'null'" "objectives: [accuracy, throughput]" "batch: {values: [1, 4]}" \
         "threads: {values: [1, 2]}" "dtype: {values: [f32, s8]}" "budget: {trials: 48}" \
         "strategy: random" "measure: {seconds: 0.05}"
