@@ -76,10 +76,10 @@ def spearman(a, b):
     return top / bottom if bottom else 0.0
 
 
-def figure(name, value, unit, goal):
-    """One of which more is better."""
-    print(f"figure {name} {value:.3f} {unit} goal {goal:.3f} {'met' if value >= goal else 'short'}",
-          flush=True)
+def figure(name, value, unit, goal, is_most=False):
+    """One of which more is better; less, where the goal is the most that it may be."""
+    is_met = value <= goal if is_most else value >= goal
+    print(f"figure {name} {value:.3f} {unit} goal {goal:.3f} {'met' if is_met else 'short'}", flush=True)
 
 
 def realtime():

@@ -25,6 +25,11 @@ setup_file() { # no measurement is taken again and again because the other core 
     [ -e /usr/share/datasets/fashion-mnist ] || skip "needs Debian's dataset-fashion-mnist"
     measures "$here/supernet" --quick
 }
+@test "proof" {
+    /usr/bin/python3 -c "import torch, yaml" || skip "needs Debian's python3-torch"
+    [ -e /usr/share/datasets/fashion-mnist ] || skip "needs Debian's dataset-fashion-mnist"
+    measures "$here/proof" --quick --part random
+}
 
 @test "ssh_overhead" {
     [ -x /usr/sbin/sshd ] || skip "sshd is not installed (Debian's openssh-server)"
