@@ -107,12 +107,10 @@ static hwnas_status take_data(hwnas_sweep *out, const hwnas_profile_options *o)
             "--dtype f32,mixed measures a choice beside f32");
     if (isnan(o->max_loss) || o->calibrate < 0)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "max_loss or calibrate is out of range");
-    for (size_t i = 0; i < o->n_data && o->save; i++)
+    for (size_t i = 0; i < o->n_data; i++)
         TRY(hwnas_file_check_output(o->save, o->data[i].path));
     TRY(TAKE_OPTIONS(&out->data.options, o->data_options));
-    return o->save && out->data.options.labels
-               ? hwnas_file_check_output(o->save, out->data.options.labels)
-               : HWNAS_OK;
+    return hwnas_file_check_output(o->save, out->data.options.labels);
 }
 
 /* The options as a sweep, whose texts are in the arena. */
