@@ -336,12 +336,18 @@ char *hwnas_latency_table_key(const char *device, const hwnas_device_info *info,
 
 /* A table is relied on when it has been tried on so many networks, ... */
 enum { FEWEST_JUDGED = 10 };
-/* ... of which so many were in the intervals, that should hold 95 %. */
+/* ... of which so many were in the intervals, that should hold 95 %, ... */
 static const double LEAST_COVERAGE = 0.8;
+/* ... and half of the last: the machine, or the program, may have changed since the others. */
+enum { LAST_JUDGED = 16 };
 
 bool hwnas_latency_table_is_trusted(const hwnas_latency_table *table)
 {
     hwnas_latency_state state;
     hwnas_latency_table_describe(&state, table);
-    return state.n_judged >= FEWEST_JUDGED && state.coverage >= LEAST_COVERAGE;
+    size_t n_inside = 0;
+    for (size_t i = 1; i <= LAST_JUDGED && i <= table->n_judged; i++)
+        n_inside += table->is_inside[(table->n_judged - i) % HWNAS_LATENCY_JUDGED];
+    return state.n_judged >= FEWEST_JUDGED && state.coverage >= LEAST_COVERAGE &&
+           2 * n_inside >= LAST_JUDGED;
 }

@@ -332,6 +332,33 @@ static void says_nothing_at_first(void **state)
     hwnas_latency_table_free(table);
 }
 
+/* A machine that is three times as fast as when the table learnt: what is left of its good record
+ * does not count for long, and what it learns anew makes it good again. */
+static void doubts_itself_where_the_machine_has_changed(void **state)
+{
+    (void)state;
+    hwnas_rng rng = hwnas_rng_new(13, 0);
+    hwnas_latency_table *table = taught(&rng, 250, 20, 0.01, 0.05);
+    assert_true(hwnas_latency_table_is_trusted(table));
+    int n_until = 0, n_again = 0;
+    for (int i = 1; i <= 1000 && !n_again; i++) {
+        hwnas_observation *o = observe(&rng, 20, 0.01, 0.05);
+        o->seconds /= 3;
+        for (size_t k = 0; k < o->n_sets; k++)
+            o->set_seconds[k] /= 3;
+        hwnas_latency_table_tell(table, o);
+        hwnas_observation_free(o);
+        const bool is_trusted = hwnas_latency_table_is_trusted(table);
+        if (!n_until && !is_trusted)
+            n_until = i;
+        else if (n_until && is_trusted)
+            n_again = i;
+    }
+    assert_in_range(n_until, 1, 16);
+    assert_in_range(n_again, n_until + 1, 1000);
+    hwnas_latency_table_free(table);
+}
+
 static void is_deterministic(void **state)
 {
     (void)state;
@@ -559,6 +586,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(knows_how_sure_corrections_are),
         cmocka_unit_test(predicts_unknown_parts),
         cmocka_unit_test(says_nothing_at_first),
+        cmocka_unit_test(doubts_itself_where_the_machine_has_changed),
         cmocka_unit_test(is_deterministic),
         cmocka_unit_test(keeps_what_it_learnt),
         cmocka_unit_test(survives_damage),
