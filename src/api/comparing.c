@@ -21,6 +21,8 @@
 
 /* ---- Options ---- */
 
+static const hwnas_profile_options no_models = HWNAS_PROFILE_OPTIONS_INIT;
+
 static const char *keep(hwnas_arena *arena, const char *text)
 {
     return text ? hwnas_arena_string(arena, text, strlen(text)) : NULL;
@@ -93,9 +95,7 @@ static hwnas_status take_data(hwnas_sweep *out, const hwnas_profile_options *o)
                                  .max_loss = o->max_loss < 0 ? HWNAS_MIX_MAX_LOSS : o->max_loss,
                                  .needs_labels = o->max_loss >= 0};
     if (!o->n_data && (o->max_loss >= 0 || o->calibrate))
-        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
-                                     "%s is of samples that choose the precision of layers, and "
-                                     "there are none",
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL, "%s is of samples, and there are none",
                                      o->calibrate ? "calibrate" : "max_loss"),
                           "--data FILE has the samples: .npz, .npy or IDX");
     if (!o->n_data)
@@ -352,7 +352,7 @@ static hwnas_status take_inquiry(hwnas_inquiry *out, const hwnas_compare_options
 {
     int threads[2];
     hwnas_profile_options models;
-    TRY(TAKE_OPTIONS(&models, o->models));
+    TRY(TAKE_OPTIONS(&models, o->models ? o->models : &no_models));
     out->measures = o->measures;
     out->query = (hwnas_query){.percentile = or_default(o->percentile, 0.99),
                                .target = or_default(o->target, INFINITY),
@@ -471,7 +471,7 @@ hwnas_status hwnas_compare_baseline(hwnas_report **out, const hwnas_baseline_opt
     hwnas_profile_options models;
     hwnas_sweep asked;
     TRY(TAKE_OPTIONS(&options, given));
-    TRY(TAKE_OPTIONS(&models, options.models));
+    TRY(TAKE_OPTIONS(&models, options.models ? options.models : &no_models));
     if (!options.recorded || options.tolerance < 0 || options.tolerance >= 1)
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "a baseline needs a recorded profile, and a tolerance that is a share, "
