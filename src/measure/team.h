@@ -23,8 +23,7 @@ hwnas_team_reading hwnas_team_read(int threads);
 
 /* Ends the threads of the calling thread's OpenMP team, which would otherwise spin for minutes
  * where they are bound (runner_child.c). The next parallel region begins new ones, on the same
- * cores, in 0.1 ms.
- */
+ * cores. */
 void hwnas_team_dismiss(void);
 
 typedef struct hwnas_team {
@@ -51,8 +50,7 @@ hwnas_team hwnas_team_open(int threads);
 void hwnas_team_keep(const hwnas_team *team);
 
 /* Somebody takes part of the cores, or they are further apart than they have been. The reading may
- * raise the best, unless cores are shared: hyperthreads of one core are nearer than two cores are.
- */
+ * raise the best, unless cores are shared: hyperthreads of one are nearer than two cores are. */
 bool hwnas_team_is_disturbed(hwnas_team *team, hwnas_team_reading reading);
 
 #endif

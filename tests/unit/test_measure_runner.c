@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -814,59 +813,6 @@ static void test_child_dies_with_its_parent(void **state)
     close(fds[1]);
 }
 
-/* Of a process: one of its threads is on a processor, or wants to be. */
-static bool computes(pid_t process)
-{
-    bool is_found = false;
-    char path[300], text[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
-    DIR *tasks = opendir(path);
-    assert_non_null(tasks);
-    for (struct dirent *e; (e = readdir(tasks));) {
-        snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)process, e->d_name);
-        FILE *f = e->d_name[0] == '.' ? NULL : fopen(path, "r");
-        is_found |= f && fgets(text, sizeof text, f) && strstr(text, ") R ");
-        if (f)
-            fclose(f);
-    }
-    closedir(tasks);
-    return is_found;
-}
-
-/* Bound threads spin while they wait for each other; one that has nothing to do leaves its cores
- * alone: a training may have them, or the runner of another device. */
-static void test_an_idle_team_leaves_the_cores_alone(void **state)
-{
-    (void)state;
-    hwnas_measurement m;
-    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
-    options.max_seconds = 0.1;
-    tiny = make_graph();
-    assert_int_equal(hwnas_runner_open(&runner, "cpu", 2), HWNAS_OK);
-    for (int i = 0; i < 2; i++) {
-        const double start = hwnas_now();
-        assert_int_equal(hwnas_runner_measure(&m, runner, tiny, &options), HWNAS_OK);
-        for (int quiet = 0; quiet < 10 && hwnas_now() - start < 20; usleep(10000))
-            quiet = computes(hwnas_runner_pid(runner)) ? 0 : quiet + 1;
-        assert_true(hwnas_now() - start < 20);
-    }
-    close_runner(NULL);
-}
-
-/* At real-time priority threads that wait for one without a core keep it from that. */
-static void test_more_threads_than_cores(void **state)
-{
-    (void)state;
-    hwnas_measurement m;
-    hwnas_measure_options options = HWNAS_MEASURE_DEFAULTS;
-    options.max_seconds = 0.1;
-    tiny = make_graph();
-    assert_int_equal(hwnas_runner_open(&runner, "cpu", (int)sysconf(_SC_NPROCESSORS_ONLN) + 1),
-                     HWNAS_OK);
-    assert_int_equal(hwnas_runner_measure(&m, runner, tiny, &options), HWNAS_OK);
-    close_runner(NULL);
-}
-
 #define WITH_RUNNER(test) cmocka_unit_test_setup_teardown(test, open_runner, close_runner)
 
 int main(int argc, char **argv)
@@ -899,8 +845,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_doubt_ends_with_the_runner),
         cmocka_unit_test(test_doubt_ends_with_the_answer),
         WITH_RUNNER(test_own_words),
-        cmocka_unit_test(test_an_idle_team_leaves_the_cores_alone),
-        cmocka_unit_test(test_more_threads_than_cores),
         WITH_RUNNER(test_child_dies_with_its_parent),
     };
     if (argc > 1)
