@@ -34,14 +34,18 @@ installed() {
     echo "$at"
 }
 
-@test "what is looked up in cuDNN and in NVRTC is in those of this machine" {
+@test "what is looked up in cuDNN, cuBLAS and NVRTC is in those of this machine" {
     names cudnn 'cudnn'
+    names cublas 'cublas'
     names nvrtc 'nvrtc'
     [ "$(wc -l <cudnn)" -ge 28 ] # 10 for plans and 20 for running them, two of which are the same
     [ "$(wc -l <nvrtc)" -ge 9 ]
+    [ "$(wc -l <cublas)" -ge 13 ]
     cudnn=$(installed libcudnn.so.9) || skip "no libcudnn.so.9 here"
     nvrtc=$(installed libnvrtc.so.13) || nvrtc=$(installed libnvrtc.so.12) || skip "no libnvrtc here"
+    cublas=$(installed libcublasLt.so.13) || cublas=$(installed libcublasLt.so.12) || skip "no libcublasLt here"
     has "$cudnn" cudnn
+    has "$cublas" cublas
     has "$nvrtc" nvrtc
 }
 

@@ -636,8 +636,8 @@ static void relu_behind_depthwise_is_a_maximum(void **state)
     }
 }
 
-/* Exact fp32 products are 1x1 convolutions, since cuDNN's own products round to tf32. */
-static void exact_products_are_convolutions(void **state)
+/* cuDNN's own products round to tf32, cuBLAS's do not. */
+static void exact_products_are_by_cublas(void **state)
 {
     static const char text[] =
         "input: {image: [3, 4, 4]}\nnetwork:\n- flatten\n- linear: {out: 10}\n";
@@ -646,9 +646,10 @@ static void exact_products_are_convolutions(void **state)
         hwnas_cudnn_net *net = net_of(text, 1, i ? HWNAS_F32 : HWNAS_TF32);
         const hwnas_cudnn_operation *o = NULL;
         for (size_t k = 0; k < net->n_steps; k++)
-            if (net->steps[k].kind == &hwnas_cudnn_engine)
+            if (net->steps[k].kind == (i ? &hwnas_cublas : &hwnas_cudnn_engine))
                 o = net->steps[k].state;
-        assert_int_equal(o->ops[0].kind, i ? HWNAS_CUDNN_CONV : HWNAS_CUDNN_MATMUL);
+        assert_non_null(o);
+        assert_int_equal(o->ops[0].kind, HWNAS_CUDNN_MATMUL);
         assert_int_equal(o->is_exact, i);
         hwnas_cudnn_net_free(net);
     }
@@ -861,7 +862,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pools_in_bf16_are_kernels_of_ours),
         cmocka_unit_test(what_is_repeated_in_lines_and_planes_is_a_kernel_of_ours),
         cmocka_unit_test(relu_behind_depthwise_is_a_maximum),
-        cmocka_unit_test(exact_products_are_convolutions),
+        cmocka_unit_test(exact_products_are_by_cublas),
         cmocka_unit_test(weights_lie_as_their_readers_want),
         cmocka_unit_test(descriptions_are_read),
         cmocka_unit_test(bad_descriptions_are_told),

@@ -449,24 +449,155 @@ static void assert_not_called_slow(const hwnas_graph *graph)
     hwnas_device_close(gpu);
 }
 
-/* Engines of cublasLt multiply in tf32 and do not say so (seen on an H100). */
-static void exact_products_are_not_by_cublaslt(void **state)
+/* How often cuBLAS multiplied since the last call. */
+static int n_products(void)
+{
+    int *runs = dlsym(dlopen("libcublasLt.so.13", RTLD_NOW), "fake_cublas_runs"), n;
+    assert_non_null(runs);
+    n = *runs;
+    *runs = 0;
+    return n;
+}
+
+/* The only node of a graph, and what is behind it. */
+static hwnas_graph *product_net(const char *op, const char *attrs, int *x, int *out, int rank,
+                                const int64_t *dims)
+{
+    hwnas_graph *graph = hwnas_graph_new("product", 9);
+    ok(hwnas_graph_add_input(x, graph, "x", HWNAS_FLOAT32, rank, dims));
+    *out = add(graph, op, attrs, *x, strcmp(op, "matmul") ? -1 : *x);
+    return graph;
+}
+
+/* Engines of cublasLt multiply in tf32 when cuDNN asks them and do not say so (seen on an H100); in
+ * exact fp32 cuBLAS itself is asked. */
+static void exact_products_are_not_by_cudnn(void **state)
 {
     (void)state;
-    int *runs = dlsym(dlopen("libcudnn.so.9", RTLD_NOW), "fake_cudnn_runs");
-    hwnas_graph *graph = hwnas_graph_new("product", 9);
-    int x;
-    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 3, (int64_t[]){2, 8, 8}));
-    hwnas_graph_add_output(graph, add(graph, "matmul", "", x, x));
+    int *runs = dlsym(dlopen("libcudnn.so.9", RTLD_NOW), "fake_cudnn_runs"), x, out;
+    hwnas_graph *graph = product_net("matmul", "", &x, &out, 3, (int64_t[]){2, 8, 8});
+    hwnas_graph_add_output(graph, out);
     setenv("FAKE_CUDNN_CUBLASLT", "1", 1);
     runs[0] = runs[1] = 0;
+    n_products();
     run_on_both("in tf32", "0", graph, 0, HWNAS_TF32, 1e-5);
     assert_true(runs[0] > 0 && runs[1] == 0);
+    assert_int_equal(n_products(), 0);
     assert_not_called_slow(graph);
     runs[0] = 0;
     run_on_both("in f32", "0", graph, 0, HWNAS_F32, 1e-5);
-    assert_true(runs[0] == 0 && runs[1] > 0);
+    assert_true(runs[0] == 0 && runs[1] == 0);
+    assert_true(n_products() > 0);
     unsetenv("FAKE_CUDNN_CUBLASLT");
+    hwnas_graph_free(graph);
+}
+
+static const char *how_of(const hwnas_graph *graph, size_t *n_steps, size_t *n_nodes)
+{
+    hwnas_device *gpu = open_gpu_as("0");
+    hwnas_exec *exec = NULL;
+    const hwnas_exec_step *steps;
+    const char *how = NULL;
+    ok(hwnas_device_compile(&exec, gpu, graph, NULL));
+    const size_t n = exec->ops->steps(exec, &steps);
+    *n_steps = 0;
+    for (size_t i = 0; i < n; i++)
+        if (steps[i].n_nodes) {
+            how = how ? how : steps[i].how;
+            *n_nodes = *n_steps ? *n_nodes : steps[i].n_nodes;
+            ++*n_steps;
+        }
+    hwnas_exec_free(exec);
+    hwnas_device_close(gpu);
+    return how;
+}
+
+/* A number, a sum, a bias and a ReLU are of the product; a GELU, another order or a second sum is
+ * not. */
+static void what_cublas_does_behind_a_product(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *behind; /* '*' by a number, '+' the input, 'b' a bias, 'r', 'g', 'l' */
+        size_t in_product;  /* nodes */
+    } table[] = {{"", 1},   {"r", 2}, {"+", 2},  {"+r", 3}, {"b+r", 4}, {"*+br", 5},
+                 {"/b", 3}, {"g", 1}, {"+g", 2}, {"r+", 2}, {"++", 2},  {"+*", 2},
+                 {"rr", 2}, {"l", 1}, {"bb", 2}, {"s", 1}};
+    for (size_t i = 0; i < COUNT(table); i++)
+        for (int has_weights = 0; has_weights < 2; has_weights++) {
+            int x, out;
+            size_t n_steps, n_nodes;
+            const int64_t square[] = {2, 9, 9}, number[] = {1}, row[] = {9};
+            hwnas_graph *graph = product_net(has_weights ? "linear" : "matmul",
+                                             has_weights ? "out=9" : "", &x, &out, 3, square);
+            for (const char *c = table[i].behind; *c; c++) {
+                int weight = -1;
+                if (strchr("*/", *c))
+                    ok(hwnas_graph_add_weight(&weight, graph, "n", 1, number, HWNAS_INIT_ONE,
+                                              true));
+                if (*c == 'b')
+                    ok(hwnas_graph_add_weight(&weight, graph, "b", 1, row, HWNAS_INIT_FAN_FIRST, true));
+                out = *c == '*'   ? add(graph, "mul", "", out, weight)
+                      : *c == '/' ? add(graph, "div", "", out, weight)
+                      : *c == 'b' ? add(graph, "add", "", out, weight)
+                      : *c == '+' ? add(graph, "add", "", out, x)
+                      : *c == 's' ? add(graph, "add", "", out, out)
+                      : *c == 'r' ? add(graph, "relu", "", out, -1)
+                      : *c == 'l' ? add(graph, "leaky_relu", "alpha=0.2", out, -1)
+                                  : add(graph, "gelu", "", out, -1);
+            }
+            hwnas_graph_add_output(graph, out);
+            run_on_both(table[i].behind, "0", graph, 0, HWNAS_F32, 1e-5);
+            if (!has_weights) { /* linear has a bias of its own */
+                assert_string_equal(how_of(graph, &n_steps, &n_nodes), "cuBLAS");
+                assert_int_equal(n_nodes, table[i].in_product);
+                assert_int_equal(n_steps, 1 + (n_nodes <= strlen(table[i].behind)));
+            }
+            hwnas_graph_free(graph);
+        }
+}
+
+/* One row, one column, a slice that begins at an odd place, a result that is a part of another. */
+static void products_of_odd_shapes(void **state)
+{
+    (void)state;
+    static const struct {
+        int rank;
+        int64_t dims[4];
+        int out;
+    } table[] = {{2, {1, 7}, 5}, {2, {6, 7}, 1}, {2, {1, 1}, 1}, {3, {2, 1, 3}, 4}, {2, {5, 1}, 3}};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        int x, out;
+        char attrs[16];
+        snprintf(attrs, sizeof attrs, "out=%d", table[i].out);
+        hwnas_graph *graph = product_net("linear", attrs, &x, &out, table[i].rank, table[i].dims);
+        hwnas_graph_add_output(graph, add(graph, "concat", "axis=-1", out, x));
+        run_on_both(attrs, "0", graph, 0, HWNAS_F32, 1e-5);
+        hwnas_graph_free(graph);
+    }
+    int x;
+    hwnas_graph *graph = hwnas_graph_new("slices", 9);
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 3, (int64_t[]){3, 4, 12}));
+    x = add(graph, "relu", "", x, -1);
+    const int a = add(graph, "slice", "axis=2 begin=1 end=6", x, -1);
+    const int b = add(graph, "slice", "axis=2 begin=6 end=11", x, -1);
+    hwnas_graph_add_output(
+        graph, add(graph, "matmul", "", a, add(graph, "transpose", "order=0,2,1", b, -1)));
+    n_products();
+    run_on_both("slices", "0", graph, 0, HWNAS_F32, 1e-5);
+    assert_true(n_products() > 0);
+    hwnas_graph_free(graph);
+}
+
+static void what_cublas_refuses_is_a_kernel_of_ours(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = text_net(2);
+    set_fault("cublas");
+    n_products();
+    run_on_both("refused", "0", graph, 0, HWNAS_F32, rows[0].tolerance);
+    assert_int_equal(n_products(), 0);
+    set_fault(NULL);
     hwnas_graph_free(graph);
 }
 
@@ -515,7 +646,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_kernel_serves_all_sizes),
         cmocka_unit_test(quick_and_timed_is_refused),
         cmocka_unit_test(the_faster_plan_is_kept),
-        cmocka_unit_test(exact_products_are_not_by_cublaslt),
+        cmocka_unit_test(exact_products_are_not_by_cudnn),
+        cmocka_unit_test(what_cublas_does_behind_a_product),
+        cmocka_unit_test(products_of_odd_shapes),
+        cmocka_unit_test(what_cublas_refuses_is_a_kernel_of_ours),
         cmocka_unit_test(a_plan_that_does_not_run_is_left_out),
         cmocka_unit_test(the_gpu_is_lost),
     };

@@ -289,8 +289,9 @@ void hwnas_cudnn_footprint(const hwnas_exec *exec, hwnas_footprint *out)
     };
     for (size_t i = 0; i < net->n_steps; i++) {
         out->n_own += net->steps[i].kind == &hwnas_cudnn_kernel;
-        out->n_library +=
-            net->steps[i].kind == &hwnas_cudnn_engine || net->steps[i].kind == &hwnas_cudnn_rnn;
+        out->n_library += net->steps[i].kind == &hwnas_cudnn_engine ||
+                          net->steps[i].kind == &hwnas_cudnn_rnn ||
+                          net->steps[i].kind == &hwnas_cublas;
     }
 }
 

@@ -88,6 +88,8 @@ struct hwnas_cudnn_step {
 
 /* One plan of cuDNN's; engine.c. Its state is a hwnas_cudnn_operation, see operation.h. */
 extern const hwnas_cudnn_kind hwnas_cudnn_engine;
+/* One product by cuBLAS, in exact fp32; cublas.h. Its state is the same. */
+extern const hwnas_cudnn_kind hwnas_cublas;
 /* Kernels of ours for one node, or without a node for a conversion: input and output have the same
  * dimensions, but other types or strides (also a slice of a concatenation). Tensors of whole
  * numbers are fp32 in every precision. */

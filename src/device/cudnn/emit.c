@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cudnn/cublas.h"
 #include "device/cudnn/cut.h"
 
 /* ---- Bans ---- */
@@ -175,8 +176,8 @@ static void add_engine(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
     memcpy(nodes, group->dequantizes, (size_t)group->n_dequantizes * sizeof *nodes);
     memcpy(nodes + group->n_dequantizes, group->chain.nodes, (size_t)group->chain.n_nodes * sizeof *nodes);
     hwnas_cudnn_step *step = hwnas_cudnn_add_step(
-        cut->net, &hwnas_cudnn_engine, name_of(cut, group), group->n_dequantizes + group->chain.n_nodes,
-        nodes, n, inputs, output);
+        cut->net, hwnas_cublas_takes(o) ? &hwnas_cublas : &hwnas_cudnn_engine, name_of(cut, group),
+        group->n_dequantizes + group->chain.n_nodes, nodes, n, inputs, output);
     step->state = o;
 }
 

@@ -139,7 +139,7 @@ hwnas_status hwnas_nvrtc_open(void **out, char *file)
     const int oldest = fixed ? fixed : OLDEST_CUDA;
     hwnas_status status = HWNAS_E_UNSUPPORTED;
     for (int cuda = newest; cuda >= oldest && status != HWNAS_OK; cuda--) {
-        snprintf(file, 32, "libnvrtc.so.%d", cuda);
+        snprintf(file, HWNAS_LIBRARY_NAME, "libnvrtc.so.%d", cuda);
         if (status != HWNAS_OK)
             hwnas_error_clear();
         status = hwnas_library_open(out, file, "which compiles kernels");
@@ -163,14 +163,19 @@ static hwnas_status check_driver(int cuda)
         "install cuDNN for CUDA %d, or a newer driver", driver / 1000);
 }
 
-/* cublasLt first: cuDNN ends the process where it misses it. Its number is that of the CUDA that
- * cuDNN was built for, as is NVRTC's. */
+/* Its number is that of the CUDA that cuDNN was built for, as is NVRTC's. */
+hwnas_status hwnas_cublas_library(void **out, char *file)
+{
+    snprintf(file, HWNAS_LIBRARY_NAME, "libcublasLt.so.%d", cuda_of_cudnn);
+    return hwnas_library_open(out, file, "without which cuDNN aborts");
+}
+
+/* cublasLt first: cuDNN ends the process where it misses it. */
 static hwnas_status open_companions(void)
 {
-    char file[32];
+    char file[HWNAS_LIBRARY_NAME];
     void *library;
-    snprintf(file, sizeof file, "libcublasLt.so.%d", cuda_of_cudnn);
-    TRY(hwnas_library_open(&library, file, "without which cuDNN aborts"));
+    TRY(hwnas_cublas_library(&library, file));
     return hwnas_nvrtc_open(&library, file);
 }
 

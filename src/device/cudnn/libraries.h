@@ -42,9 +42,15 @@ typedef struct hwnas_cudnn_api {
  * open already; without, never ours. */
 HWNAS_CHECKED hwnas_status hwnas_driver_open(void **out, bool stand_in);
 
+enum { HWNAS_LIBRARY_NAME = 32 };
+
 /* NVRTC: that which cuDNN uses, else the newest that is here and that the driver runs kernels of.
- * `file` has room for 32 characters and becomes its name. */
+ * `file` has room for HWNAS_LIBRARY_NAME characters and becomes its name. */
 HWNAS_CHECKED hwnas_status hwnas_nvrtc_open(void **out, char *file);
+
+/* cublasLt, which cuDNN uses; hwnas_cudnn_open() comes first. `file` has room for
+ * HWNAS_LIBRARY_NAME characters and becomes its name. */
+HWNAS_CHECKED hwnas_status hwnas_cublas_library(void **out, char *file);
 
 /* cuDNN and what it cannot do without (cublasLt, NVRTC). The driver must be open: cuDNN's compiled
  * engines refuse everything without one. HWNAS_E_UNSUPPORTED: it was built for a newer CUDA than

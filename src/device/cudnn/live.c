@@ -19,6 +19,8 @@ struct hwnas_live {
     CUcontext context;
     CUstream stream;
     cudnnHandle_t handle;
+    const hwnas_cublas_api *cublas;
+    cublasLtHandle_t cublas_handle;
     hwnas_nvml *nvml;
     size_t n_loaded, capacity;
     loaded *loaded;
@@ -84,6 +86,18 @@ hwnas_status hwnas_cudnn_run_status(const hwnas_live *live, cudnnStatus_t result
                       "cuDNN could not %s '%s': %s", verb, name, live->cudnn->error_string(result));
 }
 
+hwnas_status hwnas_cublas_run_status(const hwnas_live *live, cublasStatus_t result,
+                                     const char *verb, const char *name)
+{
+    if (result == CUBLAS_STATUS_SUCCESS)
+        return HWNAS_OK;
+    if (result == CUBLAS_STATUS_EXECUTION_FAILED || result == CUBLAS_STATUS_INTERNAL_ERROR)
+        TRY_CUDA(live->api, verb, name, live->api->stream_wait(live->stream));
+    return hwnas_fail(result == CUBLAS_STATUS_ALLOC_FAILED ? HWNAS_E_MEMORY : HWNAS_E_LIBRARY, NULL,
+                      "cuBLAS could not %s '%s': %s", verb, name,
+                      live->cublas->error_string(result));
+}
+
 /* What the GPU is. */
 static hwnas_status describe(hwnas_gpu *gpu, hwnas_live *live)
 {
@@ -134,8 +148,11 @@ static hwnas_status open_gpu(hwnas_live *live, hwnas_gpu *gpu, int ordinal, bool
         return HWNAS_OK;
     TRY(open_cudnn(&live->cudnn));
     TRY(hwnas_cudnn_run_status(live, live->cudnn->create_handle(&live->handle), "open", gpu->name));
-    return hwnas_cudnn_run_status(live, live->cudnn->set_stream(live->handle, live->stream), "use",
-                                  "stream");
+    TRY(hwnas_cudnn_run_status(live, live->cudnn->set_stream(live->handle, live->stream), "use",
+                               "stream"));
+    TRY(hwnas_cublas_open(&live->cublas));
+    return hwnas_cublas_run_status(live, live->cublas->create(&live->cublas_handle), "open",
+                                   gpu->name);
 }
 
 hwnas_status hwnas_live_open(hwnas_live **out, hwnas_gpu *gpu, int ordinal, bool with_cudnn)
@@ -157,6 +174,8 @@ void hwnas_live_close(hwnas_live *live)
         return;
     if (live->context)
         live->api->set_context(live->context);
+    if (live->cublas_handle)
+        live->cublas->destroy(live->cublas_handle);
     if (live->handle)
         live->cudnn->destroy_handle(live->handle);
     for (size_t i = 0; i < live->n_loaded; i++)
@@ -193,6 +212,16 @@ CUstream hwnas_live_stream(const hwnas_live *live)
 cudnnHandle_t hwnas_live_handle(const hwnas_live *live)
 {
     return live->handle;
+}
+
+const hwnas_cublas_api *hwnas_live_cublas(const hwnas_live *live)
+{
+    return live->cublas;
+}
+
+cublasLtHandle_t hwnas_live_cublas_handle(const hwnas_live *live)
+{
+    return live->cublas_handle;
 }
 
 const hwnas_nvml *hwnas_live_nvml(const hwnas_live *live)

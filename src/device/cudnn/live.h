@@ -6,6 +6,7 @@
 
 #include <cudnn.h>
 
+#include "device/cudnn/cublas.h"
 #include "device/cudnn/driver.h"
 #include "device/cudnn/gpu.h"
 #include "device/cudnn/nvml.h"
@@ -51,6 +52,8 @@ const hwnas_cuda_api *hwnas_live_api(const hwnas_live *live);
 const hwnas_cudnn_run_api *hwnas_live_cudnn(const hwnas_live *live); /* NULL without cuDNN */
 CUstream hwnas_live_stream(const hwnas_live *live);
 cudnnHandle_t hwnas_live_handle(const hwnas_live *live);
+const hwnas_cublas_api *hwnas_live_cublas(const hwnas_live *live); /* NULL without cuDNN */
+cublasLtHandle_t hwnas_live_cublas_handle(const hwnas_live *live);
 const hwnas_nvml *hwnas_live_nvml(const hwnas_live *live); /* NULL: it tells nothing */
 
 /* The image's kernel, loaded when it is first asked for; the GPU keeps it. An image for another
@@ -61,5 +64,8 @@ HWNAS_CHECKED hwnas_status hwnas_live_function(CUfunction *out, hwnas_live *live
 /* What a cuDNN call's failure means, as hwnas_cuda_status(). */
 HWNAS_CHECKED hwnas_status hwnas_cudnn_run_status(const hwnas_live *live, cudnnStatus_t result,
                                                   const char *verb, const char *name);
+/* The same of cuBLAS. */
+HWNAS_CHECKED hwnas_status hwnas_cublas_run_status(const hwnas_live *live, cublasStatus_t result,
+                                                   const char *verb, const char *name);
 
 #endif

@@ -53,7 +53,7 @@ static hwnas_status open_nvrtc(const nvrtc_api **out)
 {
     static nvrtc_api api;
     static bool is_open;
-    char file[32];
+    char file[HWNAS_LIBRARY_NAME];
     void *library = NULL;
     if (!is_open) {
         TRY(hwnas_nvrtc_open(&library, file));

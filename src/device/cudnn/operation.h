@@ -62,6 +62,7 @@ typedef struct hwnas_cudnn_operation {
     bool is_exact; /* fp32 as it is: no engine that rounds products to tf32 */
     bool is_full;  /* more was wanted than there is room for; then nothing else counts */
     const hwnas_cudnn_plan *plan; /* once compiled; the device's */
+    struct hwnas_cublas_product *product; /* of a step by cuBLAS, once compiled; its own */
 } hwnas_cudnn_operation;
 
 /* Bytes that the address of its first value is a multiple of, 16 at most; roots' are of 64. */

@@ -59,15 +59,12 @@ static int add_rows(lowering *l, int tensor, int64_t *rows)
         merge_leading(&stride, rows, t, 1);
     }
     const int64_t k = t->dims[t->rank - 1], step = *rows > 1 ? stride : k;
-    const int64_t dims3[] = {1, *rows, k}, strides3[] = {*rows * step, step, 1};
-    const int64_t dims4[] = {*rows, k, 1, 1}, strides4[] = {step, 1, step, step};
-    return l->rank == 3
-               ? hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 3, dims3, strides3)
-               : hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, dims4, strides4);
+    const int64_t dims[] = {1, *rows, k}, strides[] = {*rows * step, step, 1};
+    return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 3, dims, strides);
 }
 
-/* Weights of outputs x inputs (linear) or inputs x outputs, as (1, k, n), or as the kernel of a
- * 1x1 convolution; in memory outputs x inputs. */
+/* Weights of outputs x inputs (linear) or inputs x outputs, as (1, k, n); in memory outputs x
+ * inputs. */
 static int add_weights(lowering *l, int tensor, bool is_linear)
 {
     const hwnas_tensor *t = hwnas_lower_tensor(l, tensor);
@@ -81,11 +78,8 @@ static int add_weights(lowering *l, int tensor, bool is_linear)
     }
     const int weight =
         hwnas_cudnn_weight(l->cut->net, hwnas_lower_source(l, tensor), l->factor, strides);
-    const int64_t dims3[] = {1, k, n}, strides3[] = {n * k, 1, k};
-    const int64_t dims4[] = {n, k, 1, 1}, strides4[] = {k, 1, k, k};
-    return l->rank == 3
-               ? hwnas_cudnn_add_memory(l->o, l->cut->net, weight, 3, dims3, strides3)
-               : hwnas_cudnn_add_memory(l->o, l->cut->net, weight, 4, dims4, strides4);
+    const int64_t seen[] = {1, k, n}, steps[] = {n * k, 1, k};
+    return hwnas_cudnn_add_memory(l->o, l->cut->net, weight, 3, seen, steps);
 }
 
 static bool is_one_matrix(const hwnas_tensor *t)
@@ -96,25 +90,23 @@ static bool is_one_matrix(const hwnas_tensor *t)
     return t->kind == HWNAS_TENSOR_WEIGHT;
 }
 
-/* Rows times weights. cuDNN's products always round fp32 to tf32; as 1x1 convolutions they need not. */
+/* Rows times weights. */
 static bool lower_rows(lowering *l, const hwnas_node *node, bool is_linear)
 {
     const hwnas_tensor *result = hwnas_node_output(l->cut->graph, node);
     const int64_t n = result->dims[result->rank - 1];
     int64_t rows;
-    l->rank = l->o->is_exact ? 4 : 3;
-    l->channel = l->o->is_exact ? 1 : 2;
+    l->rank = 3;
+    l->channel = 2;
     const int a = add_rows(l, node->inputs[0], &rows);
     const int b = add_weights(l, node->inputs[1], is_linear);
-    const int64_t dims3[] = {1, rows, n}, strides3[] = {rows * n, n, 1};
-    const int64_t dims4[] = {rows, n, 1, 1}, strides4[] = {n, 1, n, n};
-    memcpy(l->dims, l->rank == 3 ? dims3 : dims4, (size_t)l->rank * sizeof *dims3);
-    hwnas_cudnn_op *op =
-        hwnas_cudnn_add_op(l->o, l->rank == 3 ? HWNAS_CUDNN_MATMUL : HWNAS_CUDNN_CONV);
+    const int64_t dims[] = {1, rows, n}, strides[] = {rows * n, n, 1};
+    memcpy(l->dims, dims, sizeof dims);
+    hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_MATMUL);
     op->n_inputs = 2;
     op->inputs[0] = a;
     op->inputs[1] = b;
-    l->result = op->output = hwnas_lower_result(l, l->rank == 3 ? strides3 : strides4);
+    l->result = op->output = hwnas_lower_result(l, strides);
     hwnas_lower_scales(l);
     return hwnas_lower_rest(l, is_linear && node->n_inputs > 2 ? node->inputs[2] : -1) && hwnas_lower_end(l);
 }
