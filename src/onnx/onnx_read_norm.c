@@ -1,4 +1,6 @@
 /* onnx_read_norm.c: normalisations, and softmax in its other forms. */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "onnx/onnx_build.h"
@@ -100,6 +102,8 @@ hwnas_status hwnas_onnx_read_mvn(int *out, hwnas_onnx_reader *r, const Onnx__Nod
     return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, x, deviation));
 }
 
+/* Zeros stay zeros, as ONNX defines it: a norm below all that squares of normal floats can add up to
+ * counts as that. */
 hwnas_status hwnas_onnx_read_lp_norm(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                      const char *name)
 {
@@ -109,8 +113,11 @@ hwnas_status hwnas_onnx_read_lp_norm(int *out, hwnas_onnx_reader *r, const Onnx_
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     if (p != 1 && p != 2)
         hwnas_onnx_refuse(&b, "p", "is neither 1 nor 2");
-    const int norm =
+    const hwnas_attr limits[] = {hwnas_attr_number(p == 1 ? FLT_MIN : sqrt(FLT_MIN)),
+                                 hwnas_attr_number(INFINITY)};
+    int norm =
         hwnas_onnx_reduce(&b, p == 1 ? HWNAS_OP_REDUCE_L1 : HWNAS_OP_REDUCE_L2, x, 1, &axis, true);
+    norm = hwnas_onnx_make(&b, HWNAS_OP_CLIP, limits, norm, -1);
     return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, x, norm));
 }
 

@@ -75,6 +75,33 @@ END
     [[ $(<again.json) == *'"now_p50_seconds"'* ]]
 }
 
+# ONNX defines it so since opset 22, and says it of older ones too.
+@test "LpNormalization of zeros is zeros" {
+    need onnx
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR" <<'END'
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+graph = helper.make_graph(
+    [helper.make_node("LpNormalization", ["x"], ["one"], p=1),
+     helper.make_node("LpNormalization", ["x"], ["two"])], "g",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2])],
+    [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in ("one", "two")])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), sys.argv[1] + "/norms.onnx")
+np.array([0, 0, 3, -4], np.float32).tofile(sys.argv[1] + "/in.bin")
+END
+    cd "$BATS_TEST_TMPDIR"
+    local device
+    for device in ref cpu; do
+        "$HWNAS" run norms.onnx --device $device --input in.bin --output out.bin
+        /usr/bin/python3 -c "import numpy as np
+got = np.fromfile('out.bin', np.float32)
+assert np.allclose(got, [0, 0, 3 / 7, -4 / 7, 0, 0, 0.6, -0.8], rtol=1e-6), got"
+    done
+}
+
 # What ONNX Runtime does; ONNX's text divides zeros by a scale of 0.
 @test "DynamicQuantizeLinear of zeros has the scale 1 and the zero point 0" {
     need onnx
