@@ -10,6 +10,7 @@
 #include "report/indicators_text.h"
 #include "report/front_mixes.h"
 #include "report/other_limits_text.h"
+#include "report/unmeasured_text.h"
 #include "report/verified_text.h"
 #include "study/settings.h"
 
@@ -259,23 +260,6 @@ static void add_best(hwnas_str *out, const hwnas_summary *s, const char *title, 
     free(words);
 }
 
-static void add_estimates(hwnas_str *out, const hwnas_summary *s)
-{
-    if (!s->n_estimated && !s->n_remeasured)
-        return;
-    hwnas_str_addf(out, "\nestimates   %zu trials kept as estimates, %zu remeasured",
-                   s->n_estimated, s->n_remeasured);
-    if (!isnan(s->estimate_error))
-        hwnas_str_addf(out, ": %.1f %% off in the median", 100 * s->estimate_error);
-}
-
-static void add_ended_early(hwnas_str *out, const hwnas_summary *s)
-{
-    if (s->n_ended_early)
-        hwnas_str_addf(out, "\ntrainings   %zu ended early, as their curves told enough",
-                       s->n_ended_early);
-}
-
 /* Why networks dropped out: the last that did. */
 static void add_failure(hwnas_str *out, const hwnas_summary *s)
 {
@@ -327,8 +311,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
                        "has learned from",
                        (unsigned long long)s->n_outside);
     add_failure(out, s);
-    add_estimates(out, s);
-    add_ended_early(out, s);
+    hwnas_unmeasured_text(out, s);
     hwnas_verified_text(out, s);
     hwnas_slow_ones_text(out, s);
     if (s->ended)
@@ -471,6 +454,8 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     json_object_set_new(json, "hypervolume", hwnas_indicators_json(s, &s->fronts[0]));
     json_object_set_new(json, "failed_by", hwnas_failure_counts_json(s));
     json_object_set_new(json, "ended_early", json_integer((json_int_t)s->n_ended_early));
+    json_object_set_new(json, "waiting", json_integer((json_int_t)s->n_waiting));
+    json_object_set_new(json, "waiting_trained", json_integer((json_int_t)s->n_waiting_trained));
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
     json_object_set_new(json, "other_limits", hwnas_other_limits_json(s));
     json_object_set_new(json, "among",

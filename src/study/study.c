@@ -18,6 +18,7 @@
 #include "study/budget.h"
 #include "study/confirm.h"
 #include "study/session.h"
+#include "study/study_facts.h"
 #include "study/thorough.h"
 #include "study/ties.h"
 #include "study/verify_front.h"
@@ -251,6 +252,19 @@ static hwnas_status search_and_verify(hwnas_session *s)
     return HWNAS_OK;
 }
 
+/* What the session leaves to the next one, for whoever looks at the study: networks without a
+ * measurement are on no front, however well they were trained. */
+static hwnas_status remember_waiting(hwnas_session *s)
+{
+    size_t n_trained;
+    const size_t n = hwnas_waiting_left(&n_trained, &s->waiting, &s->steady);
+    json_t *fact = json_pack("{s:I, s:I, s:b}", "networks", (json_int_t)n, "trained",
+                             (json_int_t)n_trained, "has_time", hwnas_session_seconds_left(s) > 0);
+    const hwnas_status status = hwnas_facts_set_json(s->store, HWNAS_WAITING_FACT, fact);
+    json_decref(fact);
+    return status;
+}
+
 /* A search that was interrupted before its first trial has replaced nothing. */
 static hwnas_status check_draft(const hwnas_session *s)
 {
@@ -275,13 +289,14 @@ hwnas_status hwnas_study_run(hwnas_summary **out, const hwnas_job *job,
     if (status == HWNAS_OK)
         status = search_and_verify(&s);
     if (status == HWNAS_E_INTERRUPTED)
-        status = HWNAS_OK;
+        status = hwnas_store_set(s.store, "ended", "interrupted");
     if (status != HWNAS_OK) {
         hwnas_session_discard(&s, status);
         goto out;
     }
     TRY_OUT(s.n_done ? hwnas_session_publish(&s) : check_draft(&s));
     TRY_OUT(hwnas_session_remember_time(&s));
+    TRY_OUT(remember_waiting(&s));
     TRY_OUT(hwnas_session_summarize(out, &s));
     (*out)->is_interrupted = hwnas_session_should_stop(&s);
     const char *note = hwnas_evaluator_note(s.setup.evaluator);

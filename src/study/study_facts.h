@@ -31,6 +31,10 @@ HWNAS_CHECKED hwnas_status hwnas_facts_write_devices(hwnas_store *store, const h
 /* The machine's settings and limits at the beginning of a session. */
 HWNAS_CHECKED hwnas_status hwnas_facts_write_conditions(hwnas_store *store);
 
+/* An object: how many "networks" a session left without the measurement that they need, how many of
+ * them are "trained", and whether it "has_time" for one. */
+#define HWNAS_WAITING_FACT "waiting"
+
 /* What the study's strategy was made for; false: the study does not say. */
 HWNAS_CHECKED hwnas_status hwnas_facts_choice(hwnas_choice_of_strategy *out, bool *is_there,
                                               hwnas_store *store);

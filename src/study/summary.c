@@ -124,7 +124,7 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
 {
     const hwnas_place place = {.file = s->study};
     hwnas_status status = HWNAS_OK;
-    json_t *wall = NULL, *warm = NULL;
+    json_t *wall = NULL, *warm = NULL, *waiting = NULL;
     hwnas_choice_of_strategy choice = {0};
     bool has_choice;
     TRY_OUT(hwnas_facts_json(&s->identity, store, "job"));
@@ -149,6 +149,10 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
     TRY_OUT(hwnas_thorough_load(&s->thorough, store));
     TRY_OUT(hwnas_confirmed_load(&s->confirmed, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));
+    TRY_OUT(hwnas_facts_json(&waiting, store, HWNAS_WAITING_FACT));
+    s->n_waiting = (size_t)json_integer_value(json_object_get(waiting, "networks"));
+    s->n_waiting_trained = (size_t)json_integer_value(json_object_get(waiting, "trained"));
+    s->waits_for_time = json_is_false(json_object_get(waiting, "has_time"));
     s->wall_seconds = json_number_value(wall);
     s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
     s->n_outside = (uint64_t)json_integer_value(json_object_get(warm, "outside"));
@@ -156,6 +160,7 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
 out:
     json_decref(wall);
     json_decref(warm);
+    json_decref(waiting);
     return status;
 }
 

@@ -35,6 +35,10 @@ typedef struct hwnas_summary {
     size_t n_ended_early;  /* of the finished: trainings, as their curves told enough */
     size_t n_estimated;    /* of the finished: not measured, as their estimates told enough */
     size_t n_remeasured;   /* estimated first, and measured then */
+    /* Estimated, and left without the measurement that says whether they belong on the front, when
+     * the search was ended; of these, so many were trained. */
+    size_t n_waiting, n_waiting_trained;
+    bool waits_for_time;   /* a session of the same time measures none of them */
     double estimate_error; /* of these, where the machine was quiet: relative, median; NaN: none */
     size_t n_short;        /* of the finished: evaluated in a cheaper way, so not for the front */
     hwnas_trial *trials;   /* by number, with what was measured again */

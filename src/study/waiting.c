@@ -270,3 +270,17 @@ size_t hwnas_waiting_possible(size_t *next, const hwnas_waiting *waiting, double
         *next = best->id;
     return n;
 }
+
+size_t hwnas_waiting_left(size_t *n_trained, const hwnas_waiting *waiting, const hwnas_front *front)
+{
+    size_t *ids = hwnas_alloc((waiting->n + 1) * sizeof *ids), front_id;
+    const size_t n_front = hwnas_waiting_front(&front_id, waiting, front, INFINITY);
+    const size_t most = waiting->goals->is_aggressive ? n_front : waiting->n;
+    const size_t n = hwnas_waiting_list(ids, most, waiting, front, INFINITY);
+    *n_trained = 0;
+    for (size_t i = 0; i < waiting->n; i++)
+        *n_trained += has_id(ids, n, waiting->rows[i].id) &&
+                      hwnas_trial_value_of(waiting->rows[i].trial, HWNAS_TRAINED);
+    free(ids);
+    return n;
+}

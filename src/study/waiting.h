@@ -68,5 +68,8 @@ size_t hwnas_waiting_list(size_t *ids, size_t most, const hwnas_waiting *waiting
 /* How many are not unable to improve and not put off; *next is the id of one whose best end no
  * other's dominates. */
 size_t hwnas_waiting_possible(size_t *next, const hwnas_waiting *waiting, double now);
+/* How many a search that is over would still measure, and how many of these were trained. */
+size_t hwnas_waiting_left(size_t *n_trained, const hwnas_waiting *waiting,
+                          const hwnas_front *front);
 
 #endif

@@ -384,3 +384,29 @@ END
     [ "$(wc -l <calls)" = 10 ]
     [ -z "$(sort calls | uniq -d)" ]
 }
+
+# A trainer that presses Ctrl-C for the user in its sixth training.
+@test "what was trained and waits for its latency when a search is ended is told, and measured by the next session" {
+    printf '%s\n' '#!/bin/sh' 'echo "$HWNAS_CODE" >>calls' '[ "$(wc -l <calls)" != 6 ] || { kill -INT "$(cat pid)"; sleep 60; }' \
+        'echo "$HWNAS_CODE" | tr 012 567 | cut -c1-2' >train
+    chmod +x train
+    local got=0 how=(search --space nas_bench_macro --objectives accuracy,latency.p50 --device null --strategy random --seed 1 --seconds 0.05 --accuracy command:./train --study s.db)
+    undisturbed "$HWNAS" calibrate nas_bench_macro --device null --minutes 0.01
+    undisturbed sh -c 'echo $$ >pid; exec "$@"' - "$HWNAS" "${how[@]}" --trials 10 --json >out || got=$?
+    [ "$got" = 130 ]
+    # All but what was measured to try the table.
+    is out 'd["ended"] == "interrupted" and d["waiting"] == d["waiting_trained"] == d["estimated"] > 0'
+    ends 0 study show s.db
+    says out "waiting     * that may belong on the front, * trained: 'hwnas search ... --resume' measures"
+    ends 0 study show s.db --json
+    is out 'd["waiting"] == d["waiting_trained"] > 0'
+    # A session without time measures none.
+    undisturbed "$HWNAS" "${how[@]}" --trials 10 --minutes 0.0001 --resume >out
+    says out "waiting     *: 'hwnas search ... --resume' with more time measures"
+    # One without a further trial measures all.
+    undisturbed "$HWNAS" "${how[@]}" --trials 6 --json --resume >out
+    is out 'd["finished"] == 6 and d["waiting"] == 0 and d["remeasured"] > 0'
+    [ -z "$(sort calls | uniq -c | awk '$1 > 1' | sed 1d)" ] # the one that was interrupted alone begins again
+    ends 0 study show s.db
+    not grep -q ^waiting out
+}
