@@ -105,6 +105,33 @@ static void keep_mixes(json_t *detail, json_t *mixes, const hwnas_trial *duplica
         json_object_set(detail, HWNAS_MIX_DETAIL, mixes);
 }
 
+static bool would_miss(const hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_candidate *c,
+                       int device, const hwnas_measurement *m)
+{
+    hwnas_trial with = {.number = trial->number};
+    for (size_t i = 0; i < trial->n_values; i++)
+        hwnas_trial_add(&with, &trial->values[i]);
+    hwnas_evaluate_add_measurement(&with, e, device, batch_at(&e->sites[device], c->settings.batch),
+                                   m);
+    const bool misses = hwnas_trial_violation(&with, &e->job->goals, false) > 0;
+    free(with.values);
+    return misses;
+}
+
+/* A network is never looked at again that misses a limit at a rung. So a short look that was
+ * disturbed does not say it: then the network is measured as it would be at the real thing, as `c`
+ * and `seconds` are then. */
+static hwnas_status run(hwnas_measurement *out, hwnas_candidate *c, double *seconds,
+                        const hwnas_trial *trial, hwnas_evaluator *e, int device)
+{
+    TRY(hwnas_evaluate_run(out, trial, e, c, device, *seconds));
+    if (!c->rung || !out->is_unstable || !would_miss(trial, e, c, device, out))
+        return HWNAS_OK;
+    c->rung = 0;
+    *seconds = e->options.max_seconds;
+    return hwnas_evaluate_run(out, trial, e, c, device, *seconds);
+}
+
 /* *is_enough: a task was done, and no more than one is to be. */
 static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator *e,
                             const hwnas_candidate *c, json_t *detail)
@@ -141,7 +168,7 @@ static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator
             return HWNAS_OK;
         }
         bool is_skipped = false;
-        const double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
+        double seconds = (c->rung ? SHORT_SHARE : 1) * e->options.max_seconds;
         if (!is_decided)
             TRY(hwnas_evaluate_skip(&is_skipped, trial, e, c, i, detail));
         if (is_skipped)
@@ -154,10 +181,10 @@ static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator
         hwnas_candidate now = *c;
         now.begun = is_decided ? c->begun : NULL;
         is_decided = false;
-        TRY(hwnas_evaluate_run(&m, trial, e, &now, i, seconds));
+        TRY(run(&m, &now, &seconds, trial, e, i));
         keep_mixes(detail, c->mixes, NULL);
         hwnas_evaluate_add_measurement(trial, e, i, batch_at(&e->sites[i], c->settings.batch), &m);
-        add_detail(detail, e, i, detail_of(&m, command_of(e, c, i, seconds)));
+        add_detail(detail, e, i, detail_of(&m, command_of(e, &now, i, seconds)));
         trial->is_unstable |= m.is_unstable;
         trial->is_stopped_early |= m.stop == HWNAS_STOP_ABOVE;
         *is_enough = c->is_one_task;
