@@ -161,8 +161,8 @@ static bool has_attention(const hwnas_graph *graph, hwnas_precision precision)
     ok(hwnas_device_compile(&exec, gpu, graph, &options));
     const size_t n = exec->ops->steps(exec, &steps);
     for (size_t i = 0; i < n; i++)
-        found |= steps[i].n_nodes == 3 && !strcmp(steps[i].how, "cuDNN") &&
-                 graph->nodes[steps[i].nodes[1]].op->id == HWNAS_OP_SOFTMAX;
+        found |= steps[i].n_nodes >= 3 && !strcmp(steps[i].how, "cuDNN") &&
+                 graph->nodes[steps[i].nodes[steps[i].n_nodes - 2]].op->id == HWNAS_OP_SOFTMAX;
     hwnas_exec_free(exec);
     hwnas_device_close(gpu);
     return found;
@@ -194,6 +194,44 @@ static void attention_takes_keys_from_outside(void **state)
                          is_wide ? "a plan in fp32" : "no plan");
             hwnas_graph_free(graph);
         }
+}
+
+/* A scaling, a mask that is repeated in every way, both, in another order; causal, as a weight. */
+static void attention_adds_a_mask(void **state)
+{
+    (void)state;
+    static const struct {
+        int rank;
+        int64_t dims[4];
+    } masks[] = {{4, {2, 3, 4, 5}}, {4, {2, 1, 1, 5}}, {3, {1, 4, 5}},
+                 {2, {4, 5}},       {1, {5}},          {4, {1, 3, 4, 1}}};
+    static const char *const between[] = {"m", "sm", "ms", "mm", "ssm"};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (size_t m = 0; m < COUNT(masks); m++)
+            for (size_t b = 0; b < COUNT(between); b++) {
+                hwnas_graph *graph = hwnas_graph_new("attention", 9);
+                int q, k, v, mask, number;
+                ok(hwnas_graph_add_input(&q, graph, "q", HWNAS_FLOAT32, 4,
+                                         (int64_t[]){2, 3, 4, 16}));
+                ok(hwnas_graph_add_input(&k, graph, "k", HWNAS_FLOAT32, 4,
+                                         (int64_t[]){2, 3, 16, 5}));
+                ok(hwnas_graph_add_input(&v, graph, "v", HWNAS_FLOAT32, 4,
+                                         (int64_t[]){2, 3, 5, 16}));
+                ok(hwnas_graph_add_input(&mask, graph, "m", HWNAS_FLOAT32, masks[m].rank,
+                                         masks[m].dims));
+                ok(hwnas_graph_add_weight(&number, graph, "s", 1, (int64_t[]){1},
+                                          HWNAS_INIT_FAN_FIRST, true));
+                int y = add(graph, "matmul", "", add(graph, "relu", "", q, -1), k);
+                for (const char *c = between[b]; *c; c++)
+                    y = *c == 'm' ? add(graph, "add", "", y, mask)
+                                  : add(graph, "mul", "", y, number);
+                y = add(graph, "matmul", "", add(graph, "softmax", "", y, -1), v);
+                hwnas_graph_add_output(graph, y);
+                run_on_both(between[b], "0", graph, 0, rows[i].precision, rows[i].tolerance);
+                if (has_attention(graph, rows[i].precision) != (i > 0 && b < 2))
+                    fail_msg("row %zu, mask %zu, %s", i, m, between[b]);
+                hwnas_graph_free(graph);
+            }
 }
 
 /* ---- Networks that nobody thought of ---- */
@@ -641,6 +679,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_of_recurrent_layers_counts),
         cmocka_unit_test(attention_behind_attention),
         cmocka_unit_test(attention_takes_keys_from_outside),
+        cmocka_unit_test(attention_adds_a_mask),
         cmocka_unit_test(random_networks),
         cmocka_unit_test(quick_plans_compute_the_same),
         cmocka_unit_test(a_kernel_serves_all_sizes),

@@ -163,18 +163,39 @@ static bool is_scaling(const hwnas_fusion *f, const hwnas_node *node)
     return by->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(by) == 1;
 }
 
+/* A sum with a tensor that is as large as the scores, or repeated to be. */
+static bool is_masking(const hwnas_fusion *f, const hwnas_node *node)
+{
+    return node->op->id == HWNAS_OP_ADD && hwnas_node_input(f->graph, node, 1)->rank <= 4 &&
+           hwnas_same_shape(hwnas_node_input(f->graph, node, 0), hwnas_node_output(f->graph, node));
+}
+
+static bool stands_in_attention(const hwnas_fusion *f, const hwnas_node *node)
+{
+    return is_scaling(f, node) || is_masking(f, node);
+}
+
+/* Nothing, a scaling, a mask, or a scaling and then a mask. */
+static bool is_between_well(const hwnas_fusion *f, const hwnas_fusion_group *g)
+{
+    const int n = g->n_nodes - 3;
+    for (int i = 1; i <= n; i++)
+        if (is_masking(f, &f->graph->nodes[g->nodes[i]]) && i < n)
+            return false;
+    return n < 2 || (n == 2 && is_masking(f, &f->graph->nodes[g->nodes[2]]));
+}
+
 /* cuDNN wants heads whose size is a multiple of 8, and takes at most one scaling. In fp32 it makes
  * a plan (9.19) which reads where nothing is (seen on an H100), so there attention is two products.
  */
 static bool is_attention_shaped(const hwnas_fusion *f, const hwnas_fusion_group *g)
 {
-    enum { MOST_NODES = 4 };
     const hwnas_node *first = &f->graph->nodes[g->nodes[0]];
     const hwnas_node *second = &f->graph->nodes[g->nodes[g->n_nodes - 1]];
     const hwnas_tensor *q = hwnas_node_input(f->graph, first, 0);
     const hwnas_tensor *k = hwnas_node_input(f->graph, first, 1);
     const hwnas_tensor *v = hwnas_node_input(f->graph, second, 1);
-    return g->n_nodes <= MOST_NODES && q->rank == 4 && k->rank == 4 && v->rank == 4 &&
+    return is_between_well(f, g) && q->rank == 4 && k->rank == 4 && v->rank == 4 &&
            q->dims[3] % 8 == 0 && v->dims[3] % 8 == 0 &&
            !memcmp(q->dims, k->dims, 2 * sizeof *q->dims) &&
            !memcmp(q->dims, v->dims, 2 * sizeof *q->dims);
@@ -186,7 +207,7 @@ static bool begin_attention(hwnas_fusion *f, void *into, int node)
     group *g = into;
     g->role = HWNAS_CUDNN_BY_ATTENTION;
     if (hwnas_cudnn_io_type(c->net->precision) == HWNAS_CUDNN_F32 || c->bans->attention[node] ||
-        !hwnas_fusion_take_attention(f, g, node, is_scaling))
+        !hwnas_fusion_take_attention(f, g, node, stands_in_attention))
         return false;
     if (is_attention_shaped(f, &g->chain))
         return true;

@@ -40,7 +40,8 @@ typedef enum hwnas_cudnn_role {
 
 /* Nodes that become one step. */
 typedef struct hwnas_cudnn_group {
-    hwnas_fusion_group chain; /* of an attention: product, perhaps a scaling, softmax, product */
+    hwnas_fusion_group
+        chain; /* of an attention: product, perhaps a scaling, perhaps a mask, softmax, product */
     hwnas_cudnn_role role;
     /* A product of bytes: nodes that make floats of the bytes it reads; what it reads in their place. */
     int n_dequantizes, dequantizes[HWNAS_CUDNN_LONGEST_GROUP];

@@ -141,6 +141,13 @@ static const hwnas_cudnn_op *product_of(const hwnas_cudnn_operation *o)
     return NULL;
 }
 
+/* By one operator, or as products with a softmax between them. */
+static bool is_attention(const hwnas_cudnn_operation *o)
+{
+    return o->ops[0].kind == HWNAS_CUDNN_ATTENTION ||
+           (o->n_ops > 1 && o->ops[o->n_ops - 1].kind == HWNAS_CUDNN_MATMUL);
+}
+
 /* A depthwise convolution has nothing to multiply there. */
 static bool wants_tensor_cores(const hwnas_cudnn_operation *o, const hwnas_cudnn_op *product)
 {
@@ -152,9 +159,8 @@ const char *hwnas_cudnn_engine_words(const hwnas_cudnn_operation *o)
 {
     const hwnas_cudnn_plan *plan = o->plan;
     const hwnas_cudnn_op *product = product_of(o);
-    if (plan->engine < 0 || !product ||
-        hwnas_cudnn_is_by_cublaslt(
-            plan)) /* not told; numbers mean others where nothing is multiplied */
+    /* Not told; numbers mean others where nothing is multiplied, and where two products are. */
+    if (plan->engine < 0 || !product || hwnas_cudnn_is_by_cublaslt(plan) || is_attention(o))
         return hwnas_cudnn_engine.name;
     if (wants_tensor_cores(o, product) &&
         !(plan->numerical & 1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE))

@@ -1,6 +1,8 @@
 /* products.c: products of matrices, and attention, which is two of them with a softmax between. */
 #include "device/cudnn/cudnn_lower.h"
 
+#include <cudnn.h>
+
 typedef hwnas_cudnn_lowering lowering;
 
 /* ---- Matrix products ---- */
@@ -145,43 +147,129 @@ bool hwnas_lower_matmul(lowering *l)
 
 /* ---- Attention ---- */
 
-/* Queries, keys and values as batch, heads, length, size, in any order in memory whose last lies
- * close. `is_turned`: as the first product has the keys, size before length. */
-static int add_heads(lowering *l, int tensor, bool is_turned)
+static int add_as_it_is(lowering *l, int tensor)
 {
-    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type,
-                                  is_turned ? HWNAS_CUDNN_TURNED : HWNAS_CUDNN_AS_IS);
-    if (!is_turned && l->cut->net->tensors[wanted].strides[3] != 1)
+    const hwnas_cudnn_tensor *t = &l->cut->net->tensors[tensor];
+    return hwnas_cudnn_add_memory(l->o, l->cut->net, tensor, 4, t->dims, t->strides);
+}
+
+/* Queries or values as batch, heads, length, size, in any order in memory whose last lies close. */
+static int add_heads(lowering *l, int tensor)
+{
+    int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_AS_IS);
+    if (l->cut->net->tensors[wanted].strides[3] != 1)
         wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
+    return add_as_it_is(l, wanted);
+}
+
+/* Keys as the first product has them, size before length, but lying as the others; `is_turned`:
+ * seen as the others too. */
+static int add_keys(lowering *l, int tensor, bool is_turned)
+{
+    const int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_TURNED);
     const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
-    int64_t dims[4], strides[4];
-    memcpy(dims, t->dims, sizeof dims);
-    memcpy(strides, t->strides, sizeof strides);
-    if (is_turned) {
-        dims[2] = t->dims[3], dims[3] = t->dims[2];
-        strides[2] = t->strides[3], strides[3] = t->strides[2];
+    const int64_t dims[] = {t->dims[0], t->dims[1], t->dims[3], t->dims[2]};
+    const int64_t strides[] = {t->strides[0], t->strides[1], t->strides[3], t->strides[2]};
+    return is_turned ? hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, dims, strides)
+                     : add_as_it_is(l, wanted);
+}
+
+/* What scores are multiplied by: of the nodes between the products. */
+static float scale_between(const lowering *l)
+{
+    const hwnas_node *by = hwnas_lower_node(l, 1);
+    if (by->op->id != HWNAS_OP_MUL && by->op->id != HWNAS_OP_DIV)
+        return 1;
+    const float scale = hwnas_lower_number(hwnas_lower_tensor(l, by->inputs[1]));
+    return by->op->id == HWNAS_OP_DIV ? 1 / scale : scale;
+}
+
+/* What is added to the scores; -1: nothing. */
+static int mask_between(const lowering *l)
+{
+    for (int i = 1; i < l->group->chain.n_nodes - 2; i++)
+        if (hwnas_lower_node(l, i)->op->id == HWNAS_OP_ADD)
+            return hwnas_lower_node(l, i)->inputs[1];
+    return -1;
+}
+
+/* Of at most four dimensions; those in front that it lacks are 1. */
+static int add_mask(lowering *l, int tensor)
+{
+    const int wanted = hwnas_cudnn_want(l->cut, tensor, l->type, HWNAS_CUDNN_PLAIN);
+    const hwnas_cudnn_tensor *t = &l->cut->net->tensors[wanted];
+    const int64_t n = hwnas_cudnn_count(t);
+    int64_t dims[] = {1, 1, 1, 1}, strides[] = {n, n, n, n};
+    for (int i = 0; i < t->rank; i++) {
+        dims[4 - t->rank + i] = t->dims[i];
+        strides[4 - t->rank + i] = t->strides[i];
     }
     return hwnas_cudnn_add_memory(l->o, l->cut->net, wanted, 4, dims, strides);
 }
 
+static int add_product(lowering *l, int a, int b, int output)
+{
+    hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_MATMUL);
+    op->n_inputs = 2;
+    op->inputs[0] = a;
+    op->inputs[1] = b;
+    return op->output = output;
+}
+
+/* One value of each row, repeated for the next operator. */
+static int add_reduction(lowering *l, cudnnReduceTensorOp_t mode, int x)
+{
+    const int64_t *d = l->dims, strides[] = {d[1] * d[2], d[2], 1, 1};
+    hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_REDUCE);
+    op->mode = mode;
+    op->n_inputs = 1;
+    op->inputs[0] = x;
+    op->output = hwnas_lower_result(l, strides);
+    l->o->ports[op->output].dims[3] = 1;
+    return op->output;
+}
+
+/* With a mask the operators one by one: cuDNN's own operator has no place for one. It knows them by
+ * their order (9.19), takes a product with a number given by value for a part of dropout, but no
+ * quotient, and wants the second product to read what it multiplies. */
+static void add_masked(lowering *l, int q, int k, int v, int mask, float scale, int output)
+{
+    const int64_t *d = l->dims, strides[] = {d[1] * d[2] * d[3], d[2] * d[3], d[3], 1};
+    hwnas_cudnn_operation *o = l->o;
+    int x = add_product(l, q, k, hwnas_lower_result(l, strides));
+    if (scale != 1)
+        x = hwnas_cudnn_add_pointwise(o, CUDNN_POINTWISE_DIV, x,
+                                      hwnas_cudnn_add_scalar(o, 4, 1 / scale));
+    x = hwnas_cudnn_add_pointwise(o, CUDNN_POINTWISE_ADD, x, mask);
+    const int greatest = add_reduction(l, CUDNN_REDUCE_TENSOR_MAX, x);
+    x = hwnas_cudnn_add_pointwise(o, CUDNN_POINTWISE_SUB, x, greatest);
+    x = hwnas_cudnn_add_pointwise(o, CUDNN_POINTWISE_EXP, x, -1);
+    const int sum = add_reduction(l, CUDNN_REDUCE_TENSOR_ADD, x);
+    x = hwnas_cudnn_add_pointwise(o, CUDNN_POINTWISE_DIV, x, sum);
+    o->ports[x].type = l->type;
+    add_product(l, x, v, output);
+}
+
 bool hwnas_lower_attention(lowering *l)
 {
-    const hwnas_node *first = hwnas_lower_node(l, 0), *second = hwnas_lower_node(l, l->group->chain.n_nodes - 1);
-    const hwnas_cudnn_tensor *out = &l->cut->net->tensors[second->output];
-    float scale = 1;
-    if (l->group->chain.n_nodes > 3) {
-        const hwnas_node *by = hwnas_lower_node(l, 1);
-        scale = hwnas_lower_number(hwnas_lower_tensor(l, by->inputs[1]));
-        scale = by->op->id == HWNAS_OP_DIV ? 1 / scale : scale;
+    const hwnas_node *first = hwnas_lower_node(l, 0);
+    const hwnas_node *second = hwnas_lower_node(l, l->group->chain.n_nodes - 1);
+    const float scale = scale_between(l);
+    const int mask = mask_between(l);
+    const int q = add_heads(l, first->inputs[0]), k = add_keys(l, first->inputs[1], mask < 0);
+    const int v = add_heads(l, second->inputs[1]);
+    if (mask >= 0) {
+        const int added = add_mask(l, mask);
+        l->rank = 4;
+        memcpy(l->dims, hwnas_lower_tensor(l, first->output)->dims, sizeof l->dims);
+        add_masked(l, q, k, v, added, scale, add_as_it_is(l, second->output));
+        return true;
     }
-    const int q = add_heads(l, first->inputs[0], false), k = add_heads(l, first->inputs[1], true);
-    const int v = add_heads(l, second->inputs[1], false);
     const int by = hwnas_cudnn_add_scalar(l->o, 4, scale);
     hwnas_cudnn_op *op = hwnas_cudnn_add_op(l->o, HWNAS_CUDNN_ATTENTION);
     const int inputs[] = {q, k, v, by};
     op->n_inputs = 4;
     memcpy(op->inputs, inputs, sizeof inputs);
-    op->output =
-        hwnas_cudnn_add_memory(l->o, l->cut->net, second->output, 4, out->dims, out->strides);
+    op->output = add_as_it_is(l, second->output);
     return true;
 }
