@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "base/home.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -326,4 +328,29 @@ char *hwnas_program_find(const char *name)
     }
     free(path);
     return found;
+}
+
+char *hwnas_file_hash(const char *path)
+{
+    enum { PART = 1 << 20 };
+    int fd;
+    size_t size;
+    ssize_t got;
+    if (hwnas_file_open(&fd, &size, path) != HWNAS_OK) {
+        hwnas_error_clear();
+        return NULL;
+    }
+    char *part = hwnas_alloc(PART);
+    XXH3_state_t *state = XXH3_createState();
+    XXH3_128bits_reset(state);
+    while ((got = read(fd, part, PART)) != 0 && (got > 0 || errno == EINTR))
+        XXH3_128bits_update(state, part, got > 0 ? (size_t)got : 0);
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    free(part);
+    close(fd);
+    if (got < 0)
+        return NULL;
+    return hwnas_printf("%016llx%016llx", (unsigned long long)hash.high64,
+                        (unsigned long long)hash.low64);
 }

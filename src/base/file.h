@@ -43,6 +43,9 @@ char *hwnas_file_follow(const char *path);
 /* Whether two paths lead to one file, that is there or would be. */
 bool hwnas_file_is_same(const char *a, const char *b);
 bool hwnas_file_exists(const char *path);
+/* XXH3, 128 bits, of what is in it, in hexadecimal; yours to free(). NULL: it cannot be read, which
+ * whoever needs it will say. */
+char *hwnas_file_hash(const char *path);
 /* The file of the program that a name stands for, there or in $PATH; yours to free(); NULL: none
  * that may be run. */
 char *hwnas_program_find(const char *name);

@@ -300,6 +300,14 @@ hwnas_status hwnas_predictor_check(hwnas_predictor *predictor)
                                                          : HWNAS_OK;
 }
 
+bool hwnas_predictor_weights(char **file, char **hash, const hwnas_predictor *predictor)
+{
+    if (!predictor || predictor->ops != &hwnas_predictor_supernet)
+        return false;
+    hwnas_supernet_weights(file, hash, predictor);
+    return true;
+}
+
 void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode)
 {
     predictor->train_mode = mode;

@@ -73,6 +73,11 @@ bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *pred
  * data and PyTorch are right. Others say so when they are opened. */
 HWNAS_CHECKED hwnas_status hwnas_predictor_check(hwnas_predictor *predictor);
 
+/* Of a kind whose answers follow from a file that its name does not tell apart, as the weights of a
+ * supernet: the file, and a hash of what is in it and beside it (NULL: it is not made yet). Yours
+ * to free(). False: it is of another kind. */
+bool hwnas_predictor_weights(char **file, char **hash, const hwnas_predictor *predictor);
+
 void hwnas_predictor_watch(hwnas_predictor *predictor, const hwnas_training_watch *watch);
 
 void hwnas_predictor_train_mode(hwnas_predictor *predictor, hwnas_training_mode mode);

@@ -27,6 +27,9 @@ bool hwnas_command_was_stopped(int64_t *n, int64_t *n_all, const hwnas_predictor
 /* Before a `supernet` is trained: whether it can be. */
 HWNAS_CHECKED hwnas_status hwnas_supernet_check(hwnas_predictor *supernet);
 
+/* The weights of a `supernet`: hwnas_predictor_weights(). */
+void hwnas_supernet_weights(char **file, char **hash, const hwnas_predictor *supernet);
+
 /* Before the first training of a `command`: whether it can begin. */
 HWNAS_CHECKED hwnas_status hwnas_command_check(hwnas_predictor *command);
 

@@ -135,14 +135,36 @@ hwnas_status hwnas_supernet_check(hwnas_predictor *base)
     return status;
 }
 
+static char *weights_of(const supernet_predictor *p)
+{
+    return hwnas_printf("%s.npz", p->files);
+}
+
+static char *samples_of(const supernet_predictor *p)
+{
+    return hwnas_printf("%s-samples.npz", p->files);
+}
+
+void hwnas_supernet_weights(char **file, char **hash, const hwnas_predictor *base)
+{
+    const supernet_predictor *p = (const supernet_predictor *)base;
+    char *samples = samples_of(p);
+    *file = weights_of(p);
+    char *of_weights = hwnas_file_hash(*file), *of_samples = hwnas_file_hash(samples);
+    *hash = of_weights && of_samples ? hwnas_printf("%s %s", of_weights, of_samples) : NULL;
+    free(of_weights);
+    free(of_samples);
+    free(samples);
+}
+
 static hwnas_status train(supernet_predictor *p)
 {
     json_t *told;
     TRY(hwnas_supernet_check(&p->base));
     TRY(run(&told, p, false));
     json_decref(told);
-    char *weights = hwnas_printf("%s.npz", p->files);
-    char *samples = hwnas_printf("%s-samples.npz", p->files);
+    char *weights = weights_of(p);
+    char *samples = samples_of(p);
     const hwnas_status status =
         hwnas_supernet_open(&p->net, p->shared, weights, samples, &p->options);
     free(weights);

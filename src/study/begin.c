@@ -321,6 +321,7 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         return make_ready(s);
     }
     TRY(hwnas_facts_check(s->store, s->job, &s->setup));
+    TRY(hwnas_facts_check_weights(s->store, s->job->study, s->setup.evaluator, false));
     if (!s->told_version)
         TRY(hwnas_facts_note_version(s->store, s->job->study));
     s->told_version = true;

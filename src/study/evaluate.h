@@ -77,6 +77,8 @@ hwnas_tasks hwnas_evaluator_tasks(const hwnas_evaluator *evaluator);
 HWNAS_CHECKED hwnas_status hwnas_evaluator_train_first(hwnas_evaluator *evaluator);
 /* What its predictor trains; false: nothing. */
 bool hwnas_evaluator_trainings(hwnas_trainings *out, const hwnas_evaluator *evaluator);
+/* hwnas_predictor_weights() of its predictor. */
+bool hwnas_evaluator_weights(char **file, char **hash, const hwnas_evaluator *evaluator);
 /* Whether a predictor with a budget may train what it is asked for. */
 void hwnas_evaluator_may_train(hwnas_evaluator *evaluator, bool may_train);
 /* Trains a network, if there is a training left in the budget, and puts its accuracy at the end of

@@ -381,6 +381,11 @@ bool hwnas_evaluator_trainings(hwnas_trainings *out, const hwnas_evaluator *e)
     return hwnas_predictor_trainings(out, e->predictor);
 }
 
+bool hwnas_evaluator_weights(char **file, char **hash, const hwnas_evaluator *e)
+{
+    return hwnas_predictor_weights(file, hash, e->predictor);
+}
+
 void hwnas_evaluator_may_train(hwnas_evaluator *e, bool may_train)
 {
     e->may_train = may_train;

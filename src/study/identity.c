@@ -1,12 +1,8 @@
 #include "study/identity.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <xxhash.h>
 
 #include "base/file.h"
 #include "predict/predict.h"
@@ -15,32 +11,6 @@
 #include "study/settings.h"
 
 /* ---- Files by their contents ---- */
-
-/* XXH3, 128 bits, of a file; NULL: it cannot be read, which whoever needs it will say. */
-static char *hash_file(const char *path)
-{
-    enum { PART = 1 << 20 };
-    int fd;
-    size_t size;
-    ssize_t got;
-    if (hwnas_file_open(&fd, &size, path) != HWNAS_OK) {
-        hwnas_error_clear();
-        return NULL;
-    }
-    char *part = hwnas_alloc(PART);
-    XXH3_state_t *state = XXH3_createState();
-    XXH3_128bits_reset(state);
-    while ((got = read(fd, part, PART)) != 0 && (got > 0 || errno == EINTR))
-        XXH3_128bits_update(state, part, got > 0 ? (size_t)got : 0);
-    const XXH128_hash_t hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    free(part);
-    close(fd);
-    if (got < 0)
-        return NULL;
-    return hwnas_printf("%016llx%016llx", (unsigned long long)hash.high64,
-                        (unsigned long long)hash.low64);
-}
 
 /* Without the option that says which trainings go on to their end: what one comes to there is the
  * same. */
@@ -74,7 +44,7 @@ static json_t *by_contents(const char *text)
     else if (hwnas_file_find(&path, text, "predictors", ".json") != HWNAS_OK)
         hwnas_error_clear();
     if (path && *path)
-        hash = hash_file(path);
+        hash = hwnas_file_hash(path);
     char *whole =
         hash ? hwnas_printf("%.*s%s%s", (int)(rest - text), text, hash, colon ? rest + n : "")
              : hwnas_strdup(text);
@@ -88,7 +58,7 @@ static json_t *by_contents(const char *text)
 
 static char *contents_of(const char *path)
 {
-    char *hash = path ? hash_file(path) : NULL;
+    char *hash = path ? hwnas_file_hash(path) : NULL;
     return hash || !path ? hash : hwnas_strdup(path);
 }
 

@@ -12,16 +12,16 @@
 
 /* What a study that is made of others takes from the first: `job` is the last, as it says that all
  * are there. */
-static const char *const facts[] = {"version",     "proposing", "space",      "fingerprint",
-                                    "devices",     "strategy",  "conditions", "held",
-                                    "environment", "source",    "job"};
+static const char *const facts[] = {
+    "version",    "proposing", "space",       "fingerprint", "devices",          "strategy",
+    "conditions", "held",      "environment", "source",      HWNAS_WEIGHTS_FACT, "job"};
 enum { N_FACTS = sizeof facts / sizeof *facts };
 
 typedef struct merge {
     hwnas_store *to;
     const char *first; /* name of the study that the others are compared with */
     json_t *fingerprint, *devices;
-    char *space;
+    char *space, *weights; /* of a supernet; NULL: none */
     void *codes; /* search tree of those that are taken */
     hwnas_merged done;
     double seconds;
@@ -61,12 +61,17 @@ static hwnas_status check(const merge *m, hwnas_store *from)
     hwnas_status status = HWNAS_OK;
     const char *study = hwnas_store_path(from), *key;
     json_t *fingerprint = NULL, *devices = NULL, *value;
-    char *space = NULL;
+    char *space = NULL, *weights = NULL;
     TRY_OUT(read_json(&fingerprint, from, "fingerprint"));
     TRY_OUT(read_json(&devices, from, "devices"));
     TRY_OUT(hwnas_store_get(&space, from, "space"));
     if (!space || strcmp(space, m->space) != 0) {
         status = fail_other(m, study, "space");
+        goto out;
+    }
+    TRY_OUT(hwnas_store_get(&weights, from, HWNAS_WEIGHTS_FACT));
+    if (weights && m->weights && strcmp(weights, m->weights) != 0) {
+        status = fail_other(m, study, "supernet");
         goto out;
     }
     json_object_foreach(meaning_of(fingerprint), key,
@@ -83,6 +88,7 @@ out:
     json_decref(fingerprint);
     json_decref(devices);
     free(space);
+    free(weights);
     return status;
 }
 
@@ -174,6 +180,7 @@ static hwnas_status begin(merge *m, hwnas_store *from)
     TRY(read_json(&m->devices, from, "devices"));
     meaning_of(m->fingerprint);
     TRY(hwnas_store_get(&m->space, from, "space"));
+    TRY(hwnas_store_get(&m->weights, from, HWNAS_WEIGHTS_FACT));
     return m->space ? HWNAS_OK : fail_other(m, m->first, "format");
 }
 
@@ -218,6 +225,7 @@ out:
     json_decref(m.fingerprint);
     json_decref(m.devices);
     free(m.space);
+    free(m.weights);
     if (status == HWNAS_OK)
         hwnas_store_close(m.to);
     else

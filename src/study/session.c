@@ -10,6 +10,7 @@
 #include "study/session.h"
 #include "trial/judge.h"
 #include "study/starts.h"
+#include "study/study_facts.h"
 
 hwnas_status hwnas_session_publish(hwnas_session *s)
 {
@@ -158,6 +159,10 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
     s->tried = NULL;
+    if (stored == HWNAS_OK && status == HWNAS_OK && !s->knows_weights) {
+        stored = hwnas_facts_check_weights(s->store, s->job->study, s->setup.evaluator, true);
+        s->knows_weights = stored == HWNAS_OK;
+    }
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
     if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))

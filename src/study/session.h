@@ -76,6 +76,7 @@ typedef struct hwnas_session {
     int n_failures_in_a_row;
     bool went_on; /* a part of a trial went well, which others go on with */
     bool leaves_time; /* others say when the time is over */
+    bool knows_weights; /* those that judge are the study's (study_facts.h) */
     bool told_version; /* that another version of hwnas began the study is noted, if so */
     bool is_target_met;
     bool is_over;    /* no further trial is made; its front may be measured on */

@@ -249,6 +249,32 @@ out:
     return status;
 }
 
+hwnas_status hwnas_facts_check_weights(hwnas_store *store, const char *study,
+                                       const hwnas_evaluator *evaluator, bool is_used)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_place place = {.file = study};
+    char *file = NULL, *mine = NULL, *theirs = NULL;
+    if (!hwnas_evaluator_weights(&file, &mine, evaluator))
+        return HWNAS_OK;
+    TRY_OUT(hwnas_store_get(&theirs, store, HWNAS_WEIGHTS_FACT));
+    if (!theirs && mine && is_used)
+        status = hwnas_store_set(store, HWNAS_WEIGHTS_FACT, mine);
+    else if (theirs && (!mine || strcmp(theirs, mine) != 0))
+        status = hwnas_hint(
+            hwnas_fail(HWNAS_E_INPUT, &place,
+                       mine ? "the accuracies of this study are of other weights than those of %s"
+                            : "the weights that the accuracies of this study are of are not there: "
+                              "%s",
+                       file),
+            "bring them back with the samples beside them, or give another --study");
+out:
+    free(file);
+    free(mine);
+    free(theirs);
+    return status;
+}
+
 static json_t *describe_devices(const hwnas_job *job, const hwnas_evaluator *evaluator)
 {
     json_t *devices = json_object();

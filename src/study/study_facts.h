@@ -28,6 +28,14 @@ HWNAS_CHECKED hwnas_status hwnas_facts_check_devices(hwnas_store *store, const h
 HWNAS_CHECKED hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
                                                      const hwnas_evaluator *evaluator);
 
+/* HWNAS_E_INPUT when the weights of a supernet are not those that the study's accuracies are of.
+ * Without any so far (`is_used`: they have judged a network by now) they are noted. */
+HWNAS_CHECKED hwnas_status hwnas_facts_check_weights(hwnas_store *store, const char *study,
+                                                     const hwnas_evaluator *evaluator,
+                                                     bool is_used);
+/* The fact that says so: a hash. */
+#define HWNAS_WEIGHTS_FACT "weights"
+
 /* The machine's settings and limits at the beginning of a session. */
 HWNAS_CHECKED hwnas_status hwnas_facts_write_conditions(hwnas_store *store);
 

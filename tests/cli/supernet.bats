@@ -119,6 +119,30 @@ END
         --objectives accuracy,latency.p50 --trials 4 --study s.db --seconds 0.05
     [ "$(grep -c '' recipe.tiny.supernet.csv)" = 21 ]
     ! grep -q 'epoch 1 of' err
+    # A study goes on with these weights alone, whatever made the others. The same ones may be elsewhere.
+    local how=(search --space tiny.yaml --accuracy supernet:recipe.yaml --device cpu --objectives accuracy,latency.p50 --seconds 0.05 --study s.db --resume)
+    /usr/bin/python3 - <<'END'
+import os, shutil
+import numpy as np
+shutil.copy("recipe.tiny.supernet.npz", "kept.npz")
+weights = dict(np.load("kept.npz"))
+name = sorted(weights)[0]
+weights[name] = weights[name] + 1e-6
+np.savez("recipe.tiny.supernet.npz", **weights)
+END
+    refuses 2 's.db: the accuracies of this study are of other weights than those of recipe.tiny.supernet.npz' "${how[@]}" --trials 5
+    rm recipe.tiny.supernet.npz
+    refuses 2 's.db: the weights that the accuracies of this study are of are not there: recipe.tiny.supernet.npz' "${how[@]}" --trials 5
+    mv kept.npz recipe.tiny.supernet.npz
+    ends 0 "${how[@]}" --trials 5
+    # Nor are trials of two supernets put together.
+    cp s.db t.db
+    ends 0 study merge s.db t.db --out both.db
+    /usr/bin/python3 -c '
+import sqlite3
+with sqlite3.connect("t.db") as t:
+    assert t.execute("UPDATE fact SET value = ? WHERE key = ?", ("another", "weights")).rowcount == 1'
+    refuses 2 't.db: it has another supernet than s.db' study merge s.db t.db --out none.db
 }
 
 @test "a supernet that was killed goes on, and comes to the same weights" {
