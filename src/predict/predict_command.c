@@ -239,7 +239,7 @@ static void hear(void *context, hwnas_run *run, const char *line)
 
 /* Of a training that came to an end, or was ended; one that says nothing has none. A curve that
  * cannot be kept is missed by later ones, and costs no result. */
-static void keep_curve(const batch *b, const request *r, const hwnas_run *run)
+static bool keep_curve(const batch *b, const request *r, const hwnas_run *run)
 {
     const hwnas_result row = {.digest = r->digest,
                               .code = r->code,
@@ -250,10 +250,11 @@ static void keep_curve(const batch *b, const request *r, const hwnas_run *run)
                               .curve = r->epochs.values,
                               .n_curve = r->epochs.n};
     if (!row.n_curve || hwnas_results_add(b->predictor->curves, &row, 1) == HWNAS_OK)
-        return;
+        return true;
     hwnas_log(HWNAS_LOG_WARNING, "%s: the curve is not kept: %s", r->code,
               hwnas_last_error()->message);
     hwnas_error_clear();
+    return false;
 }
 
 static void clean_up(batch *b, request *r)
@@ -280,7 +281,8 @@ static hwnas_status keep(void *context, hwnas_run *run)
         free(message);
     } else if (run->is_enough) {
         b->predictor->stopped = (hwnas_stopped_training){r->epochs.n, r->epochs.n_planned, r->end};
-        keep_curve(b, r, run);
+        if (keep_curve(b, r, run) && b->predictor->forget)
+            b->predictor->forget(b->predictor, r->digest);
     } else {
         const hwnas_result result = {.digest = r->digest,
                                      .code = r->code,

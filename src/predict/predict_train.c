@@ -3,6 +3,7 @@
  * and its data are checked before the first training. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -66,6 +67,18 @@ static hwnas_status check(hwnas_training_program *p)
     return HWNAS_OK;
 }
 
+/* The checkpoint of a whole training, and one that was being written. It may be as large as the
+ * network, and its training would only go on if another search asked less of it. */
+static void forget(const hwnas_training_program *p, hwnas_digest digest)
+{
+    static const char *const ends[] = {"pt", "pt.part"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char *path = hwnas_printf("%s/%s.%s", p->arguments[WORK], digest.hex, ends[i]);
+        unlink(path);
+        free(path);
+    }
+}
+
 /* ---- "RECIPE#KEY=VALUE,..." ---- */
 
 /* A whole training, and as many cheaper ones as the recipe has. What is wrong in it is told by the
@@ -112,6 +125,7 @@ static hwnas_status open_train(hwnas_predictor **out, const char *rest, const hw
     char *recipe = hwnas_printf("%.*s", (int)n, rest), *options = NULL;
     const hwnas_place place = {.file = recipe};
     p->check = check;
+    p->forget = forget;
     p->give_up = GIVE_UP;
     if (rest[n] == '#') {
         options = hwnas_strdup(rest + n + 1);

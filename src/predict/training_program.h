@@ -35,6 +35,9 @@ typedef struct hwnas_training_program {
     /* (optional) Whether its trainings can begin; asked once, before the first. */
     hwnas_status (*check)(struct hwnas_training_program *p);
     bool is_checked;
+    /* (optional) Removes what the program keeps to go on with the training of a network, which was
+     * ended and is not to go on. */
+    void (*forget)(const struct hwnas_training_program *p, hwnas_digest digest);
 } hwnas_training_program;
 
 /* Without a command line, options and results. */

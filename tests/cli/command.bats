@@ -366,6 +366,69 @@ END
     [ "$(cat train.nas_bench_201.curves.csv)" = "no curves" ]
 }
 
+# A trainer in the place of train.py: it keeps a checkpoint, the epochs so far, and goes on from there.
+stand_in() {
+    cat >python <<'END'
+#!/bin/sh
+# train.py --recipe RECIPE --work FOLDER ...
+case "$*" in *--check*) echo '{}'; exit ;; esac
+at=$5/$HWNAS_DIGEST.pt e=0
+mkdir -p "$5"
+before=$(cat "$at" 2>/dev/null || echo 0)
+# With "hold" a training that is told to end does not, for a while.
+[ ! -e hold ] || trap 'echo "$at" >held; exec sleep 30' TERM
+./train | while read -r line; do
+    e=$((e + 1))
+    [ $e -le 8 ] || rm -f "$at"
+    if [ $e -gt 8 ]; then
+        echo "$line"
+    elif [ $e -le "$before" ]; then
+        echo "was $line"
+    else
+        echo $e >"$at.part" && mv "$at.part" "$at"
+        echo "$HWNAS_CODE $e" >>epochs
+        echo "$line"
+        [ "$(wc -l <calls)" -le 8 ] || sleep 0.03
+    fi
+done
+END
+    chmod +x python
+    export HWNAS_TORCH_PYTHON=$PWD/python
+    echo 'epochs: 8' >recipe.yaml
+}
+
+@test "a search that is killed before a training that it ended has ended: nothing is lost, nothing done twice, no checkpoint stays" {
+    local how=(search --space nas_bench_201 --objectives accuracy,macs --strategy random --seed 1 --trials 18 --accuracy train:recipe.yaml --study s.db) results=recipe.nas_bench_201 pid
+    curves
+    stand_in
+    ends 0 "${how[@]}" --json
+    is out 'd["finished"] == 18 and d["ended_early"] > 1'
+    [ -z "$(find $results.trainings -type f)" ]
+    [ "$(wc -l <$results.curves.csv)" = 19 ]
+    ends 0 study trials s.db --json
+    cp out whole
+    mkdir again
+    cp train python recipe.yaml again
+    cd again
+    export HWNAS_TORCH_PYTHON=$PWD/python
+    touch hold
+    "$HWNAS" "${how[@]}" >out 2>err &
+    pid=$!
+    until [ -s held ]; do kill -0 $pid || { cat err; return 1; }; sleep 0.02; done
+    kill -9 $pid
+    wait $pid || true
+    rm hold
+    # It was ended, and nobody knows yet.
+    [ -e "$(<held)" ]
+    not grep -q "$(basename "$(<held)" .pt)" $results.curves.csv
+    ends 0 "${how[@]}" --resume
+    ends 0 study trials s.db --json
+    [ "$(json out '[(t["arch"], t["objectives"]["accuracy"]) for t in d["trials"]]')" = "$(json ../whole '[(t["arch"], t["objectives"]["accuracy"]) for t in d["trials"]]')" ]
+    cmp <(cut -d, -f1-4 $results.curves.csv) <(cut -d, -f1-4 ../$results.curves.csv)
+    [ -z "$(sort epochs | uniq -d)" ]
+    [ -z "$(find $results.trainings -type f)" ]
+}
+
 @test "what misses a limit by its latency, measured or estimated, is not trained; all else is, once" {
     printf '%s\n' '#!/bin/sh' 'echo "$HWNAS_CODE" >>calls' 'echo "$HWNAS_CODE" | tr 012 567 | cut -c1-2' >train
     chmod +x train
