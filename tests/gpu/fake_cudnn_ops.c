@@ -439,6 +439,16 @@ static bool is_misread(const tensor *t, const tensor *y)
            y->dims[2] > 1 && (y->dims[0] > 1 || t->dims[1] != y->dims[1]);
 }
 
+/* Behind a product of four dimensions, which begins an attention: a mask that is repeated. */
+static bool is_misread_mask(const state *s, const tensor *t, const tensor *y)
+{
+    const fake_attr *ops = fake_find(s->run->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    const fake_descriptor *first = *(fake_descriptor **)ops->values;
+    return t && !t->is_number && !t->is_virtual && y->rank == 4 &&
+           first->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR &&
+           (t->dims[2] != y->dims[2] || t->dims[3] != y->dims[3]);
+}
+
 static void run_pointwise(state *s, descriptor op)
 {
     descriptor function = fake_child(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
@@ -455,7 +465,7 @@ static void run_pointwise(state *s, descriptor op)
         y->values[i] = (float)(b ? of_two(s, mode, value, element_of(s, b, y, i))
                                  : of_one(s, mode, value, slope));
     }
-    if (is_misread(x, y) || is_misread(b, y))
+    if (is_misread(x, y) || is_misread(b, y) || is_misread_mask(s, b, y))
         make_noise(y);
 }
 

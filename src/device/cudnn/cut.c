@@ -163,11 +163,19 @@ static bool is_scaling(const hwnas_fusion *f, const hwnas_node *node)
     return by->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(by) == 1;
 }
 
-/* A sum with a tensor that is as large as the scores, or repeated to be. */
+/* A sum with one value for each word of either side, the same in all heads of a single item. A mask
+ * that was repeated over one side, as BERT's is, cuDNN read wrongly (9.19, H200); one of several
+ * items was not looked at. */
 static bool is_masking(const hwnas_fusion *f, const hwnas_node *node)
 {
-    return node->op->id == HWNAS_OP_ADD && hwnas_node_input(f->graph, node, 1)->rank <= 4 &&
-           hwnas_same_shape(hwnas_node_input(f->graph, node, 0), hwnas_node_output(f->graph, node));
+    if (node->op->id != HWNAS_OP_ADD)
+        return false;
+    const hwnas_tensor *mask = hwnas_node_input(f->graph, node, 1);
+    const hwnas_tensor *scores = hwnas_node_output(f->graph, node);
+    const int64_t *d = scores->dims, *m = mask->dims + mask->rank - 2;
+    return scores->rank == 4 && d[0] == 1 && mask->rank >= 2 && mask->rank <= 4 && m[0] == d[2] &&
+           m[1] == d[3] && hwnas_tensor_count(mask) == d[2] * d[3] &&
+           hwnas_same_shape(hwnas_node_input(f->graph, node, 0), scores);
 }
 
 static bool stands_in_attention(const hwnas_fusion *f, const hwnas_node *node)
