@@ -107,9 +107,9 @@ END
 
 @test "profile tells how many plans were kept from before" {
     export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn
-    HWNAS_PLANS= ends 0 profile mnist_mlp mnist_mlp --device cuda:0 --seconds 0.05
+    HWNAS_PLANS= ends 0 profile mnist_mlp mnist_mlp --device cuda:0 --dtype tf32 --seconds 0.05
     says out "cached"
-    HWNAS_PLANS= ends 0 profile mnist_mlp mnist_mlp --device cuda:0 --seconds 0.05 --json
+    HWNAS_PLANS= ends 0 profile mnist_mlp mnist_mlp --device cuda:0 --dtype tf32 --seconds 0.05 --json
     is out "[(r['cache_lookups'], r['cache_hits']) for r in d['rows']] == [(3, 0), (3, 3)]"
     ends 0 profile mnist_mlp --device cuda:0:own --seconds 0.05 --json
     is out "(d['rows'][0]['cache_lookups'], d['rows'][0]['cache_hits']) == (0, 0)"
