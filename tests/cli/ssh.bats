@@ -137,6 +137,7 @@ END
 
 @test "a search over this processor, ONNX Runtime and another machine: one front for all, and one for each" {
     local fronts
+    alone
     find_ort
     "$HWNAS" devices ort >/dev/null 2>&1 || skip "there is no ONNX Runtime here"
     for fronts in together each; do
