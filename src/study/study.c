@@ -25,6 +25,16 @@
 
 /* ---- Running ---- */
 
+/* What the next trial may take beside a measurement. A training that would outlast the time is made
+ * all the same, as its result is kept; but what waits is measured before. Those of a budget are not
+ * made then (may_train()). */
+static double next_training_seconds(const hwnas_session *s)
+{
+    hwnas_trainings t;
+    const bool trains = hwnas_evaluator_trainings(&t, s->setup.evaluator) && !t.budget;
+    return trains && !isnan(t.seconds) ? t.seconds : 0;
+}
+
 /* An estimated trial is to be measured before another one is made: in the end, or before the time
  * for it is gone, all that may belong to the front; and now and then those that would be on it. */
 static bool find_due(size_t *id, hwnas_session *s, bool is_over)
@@ -32,18 +42,20 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
     const double mean = s->n_run ? s->run_seconds / (double)s->n_run : s->job->max_seconds;
     const double left = hwnas_session_seconds_left(s);
     const double now = is_over ? INFINITY : hwnas_now();
+    const double next = is_over ? 0 : next_training_seconds(s);
     const bool is_round = s->n_done >= s->next_round;
-    if (left <= 0 || !s->waiting.n || (!is_over && !is_round && (double)s->waiting.n * mean < left))
+    if (left <= 0 || !s->waiting.n ||
+        (!is_over && !is_round && (double)s->waiting.n * mean + next < left))
         return false;
     const size_t n_possible = hwnas_waiting_possible(id, &s->waiting, now);
     const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->steady, now);
     const size_t n = s->job->goals.is_aggressive ? n_front : n_possible;
     if (is_round && !n_front)
         s->next_round = 2 * s->n_done;
-    s->is_deadline_near = (double)n_front * mean >= left;
+    s->is_deadline_near = (double)n_front * mean + next >= left;
     if (is_over || s->is_deadline_near)
         return n > 0;
-    return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean >= left);
+    return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean + next >= left);
 }
 
 /* That no network meets the limits is not said on estimates alone: in the end, or in the last tenth

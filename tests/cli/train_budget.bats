@@ -249,6 +249,19 @@ scripted() {
     [ "$((last + 100))" -le 2400 ]
 }
 
+@test "what waits for a measurement gets it before a training that outlasts the time" {
+    local here=${HWNAS%/*}/tests/cli
+    export STILL_BY_SIZE=1 HWNAS_RUNNER=$here/still_runner
+    ends 0 calibrate nas_bench_macro --device null --minutes 0.01
+    trainer "printf %100s '' >>clock"
+    : >clock
+    job 'accuracy: command:./train' "device: 'null'" 'objectives: [accuracy, latency.p50]' 'strategy: random' 'seed: 3' \
+        'budget: {trials: 40, minutes: 20}' 'measure: {seconds: 0.05, ties: 0, confirm: 0}'
+    MORTAL_CLOCK=$PWD/clock HWNAS=$here/mortal ends 0 search job.yaml --json
+    # Twelve trainings of 100 s: the last one is over after the time is, and waits.
+    is out "d['ended'] == 'the time is over' and d['finished'] >= 10 and d['remeasured'] >= 1 and d['waiting'] <= 1"
+}
+
 @test "the time that a training takes is none of a measurement's" {
     scripted 'budget: {trials: 30}' 'measure: {seconds: 0.1, ties: 0, confirm: 0}'
     run -0 /usr/bin/python3 - "$(python3 -c "import json; print(json.load(open('out'))['study'])")" <<'END'
