@@ -82,15 +82,18 @@ static hwnas_status judge(const run *r, const char *what, const char *choice)
     hwnas_model *model = NULL;
     json_t *domain = hwnas_domain_of(space, known, n_rest), *errors = NULL;
     hwnas_domain_map *map = hwnas_domain_map_new(domain, space);
+    json_t *ranges = hwnas_fact_ranges(&rest);
+    const hwnas_sizes sizes = hwnas_sizes_of(r->sample->encoding, ranges);
     hwnas_extrapolation *x = NULL;
     TRY_OUT(hwnas_model_fit(&model, crossed, r->kind, &rest, r->seed));
     TRY_OUT(hwnas_extrapolation_learn(&errors, model, &rest, known, domain, r->seed));
-    TRY_OUT(hwnas_extrapolation_new(&x, errors, domain, space, map));
+    TRY_OUT(hwnas_extrapolation_new(&x, errors, domain, space, map, &sizes));
     for (size_t i = 0; i < n_asked; i++) {
         hwnas_model_predict(&alone[i], model, asked.columns + i * width, 1);
         wide[i] = alone[i];
-        if (hwnas_domain_is_beyond(map, others[i]))
-            hwnas_extrapolation_widen(&wide[i], x, others[i], model);
+        const double *row = asked.columns + i * width;
+        if (hwnas_domain_is_beyond(map, others[i]) || hwnas_sizes_are_beyond(&sizes, row))
+            hwnas_extrapolation_widen(&wide[i], x, others[i], row, model);
     }
     const hwnas_predictor_scores before = hwnas_scores(alone, asked.values, n_asked);
     const hwnas_predictor_scores after = hwnas_scores(wide, asked.values, n_asked);
@@ -107,6 +110,7 @@ out:
     hwnas_model_free(model);
     json_decref(domain);
     json_decref(errors);
+    json_decref(ranges);
     hwnas_rows_done(&rest);
     hwnas_rows_done(&asked);
     free(known);

@@ -14,7 +14,7 @@ typedef struct hwnas_estimate {
     /* In the predictor's unit. sd 0: exact as published; NaN: none is claimed. */
     double mean, sd;
     bool is_trained; /* the result of a training made for the asking, no estimate */
-    bool is_outside; /* the network has values that the predictor has not learned from */
+    bool is_outside; /* the network has values, or a size, that the predictor has not learned from */
 } hwnas_estimate;
 
 /* `name`: a file, the name of a predictor that ships, "table:FILE#COLUMN", or another kind and what

@@ -277,7 +277,8 @@ hwnas_status hwnas_predictor_show(hwnas_report **out, const char *name, const ch
     if (space) /* which finds what is damaged */
         TRY_OUT(hwnas_predictor_load(&predictor, name, space));
     hwnas_predictor_tell(&told, name, file,
-                         space && hwnas_predictor_domain(predictor) ? space : NULL);
+                         space && hwnas_predictor_domain(predictor) ? space : NULL,
+                         hwnas_predictor_sizes(predictor));
     *out = hwnas_report_of(&told);
 out:
     hwnas_predictor_free(predictor);

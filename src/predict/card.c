@@ -57,6 +57,26 @@ static void add_ranges(hwnas_str *text, const hwnas_sample *sample)
     json_decref(ranges);
 }
 
+static void add_sizes(hwnas_str *text, const hwnas_fit *fit, const char *unit)
+{
+    json_t *ranges = hwnas_fact_ranges(&fit->sample->rows);
+    const hwnas_sizes sizes = hwnas_model_looks_at_sizes(fit->model)
+                                  ? hwnas_sizes_of(fit->sample->encoding, ranges)
+                                  : (hwnas_sizes){0};
+    for (size_t i = 0; i < sizes.n; i++) {
+        const hwnas_size_error error =
+            hwnas_extrapolation_of_size(fit->extrapolation, &sizes.ranges[i]);
+        hwnas_str_addf(text, "%s %s by %.3g below and by %.3g above%s%s",
+                       i ? ";"
+                         : "\nOther sizes are outside as well. A factor of 2 beyond them the "
+                           "deviation of an estimate grows:",
+                       sizes.ranges[i].name + strlen("log "), log(2) * error.below,
+                       log(2) * error.above, *unit ? " " : "", unit);
+    }
+    hwnas_str_add(text, sizes.n ? ".\n" : "");
+    json_decref(ranges);
+}
+
 /* What is said of networks with other values. */
 static void add_outside(hwnas_str *text, const hwnas_fit *fit, const char *unit)
 {
@@ -78,6 +98,7 @@ static void add_outside(hwnas_str *text, const hwnas_fit *fit, const char *unit)
         json_decref(unseen);
     }
     hwnas_str_add(text, n ? ".\n" : "");
+    add_sizes(text, fit, unit);
 }
 
 static void add_limits_of_any(hwnas_str *text, const hwnas_fit *fit)
@@ -130,7 +151,8 @@ char *hwnas_card_text(const hwnas_fit *fit)
         hwnas_domain_table(&text, sample->domain, sample->space);
         add_ranges(&text, sample);
         add_outside(&text, fit, unit);
-        hwnas_str_add(&text, "\nA search stays among these values (`domain` in a job).\n\n");
+        hwnas_str_addf(&text, "\nA search stays among these values%s (`domain` in a job).\n\n",
+                       hwnas_model_looks_at_sizes(fit->model) ? " and sizes" : "");
     }
     hwnas_str_add(&text, "## What it can and cannot rank\n\n");
     if (is_any)

@@ -1,5 +1,6 @@
 #include "predict/domain.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +166,57 @@ bool hwnas_domain_is_beyond(const hwnas_domain_map *map, const hwnas_arch *arch)
 {
     for (size_t g = 0; g < map->n; g++)
         if (hwnas_domain_is_outside(map, arch, g))
+            return true;
+    return false;
+}
+
+/* ---- Sizes ---- */
+
+/* Facts have six digits behind the point. */
+static const double size_digit = 1e-6;
+
+static const char *const size_names[HWNAS_N_SIZES] = {"log macs", "log params"};
+
+/* The one that it is, which stays; NULL: none. */
+static const char *find_size(const char *name)
+{
+    for (int i = 0; i < HWNAS_N_SIZES; i++)
+        if (!strcmp(size_names[i], name))
+            return size_names[i];
+    return NULL;
+}
+
+bool hwnas_fact_is_size(const char *name)
+{
+    return find_size(name);
+}
+
+hwnas_sizes hwnas_sizes_of(const hwnas_feature_encoding *e, const json_t *ranges)
+{
+    hwnas_sizes sizes = {0};
+    const size_t first = e->first[HWNAS_COLUMN_FACT];
+    for (size_t i = 0; i < json_array_size(ranges) && sizes.n < HWNAS_N_SIZES; i++) {
+        const json_t *range = json_array_get(ranges, i);
+        const char *name = find_size(e->columns[first + i].name);
+        if (name)
+            sizes.ranges[sizes.n++] =
+                (hwnas_size_range){name, first + i, json_number_value(json_array_get(range, 0)),
+                                   json_number_value(json_array_get(range, 1))};
+    }
+    return sizes;
+}
+
+double hwnas_size_excess(const hwnas_size_range *range, const double *row)
+{
+    const double size = row[range->column];
+    const double excess = size > range->high ? size - range->high : fmin(size - range->low, 0);
+    return fabs(excess) > size_digit ? excess : 0;
+}
+
+bool hwnas_sizes_are_beyond(const hwnas_sizes *sizes, const double *row)
+{
+    for (size_t i = 0; i < sizes->n; i++)
+        if (hwnas_size_excess(&sizes->ranges[i], row) != 0)
             return true;
     return false;
 }

@@ -1,12 +1,12 @@
-/* domain.h: which values of each choice a predictor has learned from. What it says of a network
- * with any other value is extrapolation. */
+/* domain.h: which values of each choice a predictor has learned from, and networks of which sizes.
+ * What it says of a network with any other value, or of another size, is extrapolation. */
 #ifndef HWNAS_PREDICT_DOMAIN_H
 #define HWNAS_PREDICT_DOMAIN_H
 
 #include <jansson.h>
 
 #include "base/str.h"
-#include "space/arch.h"
+#include "predict/feature_encoding.h"
 
 /* {choice: [labels]}: of all choices, in the order of the space's values. A position that does not
  * count in a network adds nothing; one choice's positions are taken together. A new reference. */
@@ -41,5 +41,33 @@ void hwnas_domain_map_free(hwnas_domain_map *map); /* accepts NULL */
 bool hwnas_domain_is_outside(const hwnas_domain_map *map, const hwnas_arch *arch, size_t gene);
 /* Whether any does. */
 bool hwnas_domain_is_beyond(const hwnas_domain_map *map, const hwnas_arch *arch);
+
+/* ---- Sizes ---- */
+
+/* The facts that are a network's size: MACs and parameters, as logarithms. */
+enum { HWNAS_N_SIZES = 2 };
+bool hwnas_fact_is_size(const char *name);
+
+/* From the least to the greatest of the rows; one that all networks share is none. */
+typedef struct hwnas_size_range {
+    const char *name; /* "log macs"; stays */
+    size_t column;    /* of the encoding */
+    double low, high;
+} hwnas_size_range;
+
+typedef struct hwnas_sizes {
+    size_t n;
+    hwnas_size_range ranges[HWNAS_N_SIZES];
+} hwnas_sizes;
+
+/* `ranges`: those of all facts of the encoding (hwnas_fact_ranges()); NULL: not known, and no
+ * network is outside. */
+hwnas_sizes hwnas_sizes_of(const hwnas_feature_encoding *encoding, const json_t *ranges);
+
+/* How far a size lies outside: above 0 beyond the greatest, below 0 beyond the least, 0 inside.
+ * `row`: of the encoding, with its facts. */
+double hwnas_size_excess(const hwnas_size_range *range, const double *row);
+/* Whether any does. */
+bool hwnas_sizes_are_beyond(const hwnas_sizes *sizes, const double *row);
 
 #endif

@@ -61,6 +61,8 @@ typedef struct choice_error {
 struct hwnas_extrapolation {
     const hwnas_space *space;
     const hwnas_domain_map *map;
+    const hwnas_sizes *sizes;
+    hwnas_size_error size_errors[HWNAS_N_SIZES]; /* of these */
     double spread, per_macs, slope;
     choice_error *errors;  /* by choice */
     hwnas_reach **reaches; /* by gene and value */
@@ -100,6 +102,19 @@ static hwnas_status read_error(choice_error *out, const json_t *errors, const ch
     return HWNAS_OK;
 }
 
+static hwnas_status check_size(const json_t *errors, const char *name)
+{
+    const char *const ends[] = {"below", "above"};
+    const json_t *error = json_object_get(json_object_get(errors, "sizes"), name);
+    for (int i = 0; i < 2; i++) {
+        const json_t *end = json_object_get(error, ends[i]);
+        if (end && (!json_is_number(end) || !is_deviation(json_number_value(end))))
+            return hwnas_fail(HWNAS_E_INPUT, NULL,
+                              "the predictor's 'extrapolation' of '%s' is damaged", name);
+    }
+    return HWNAS_OK;
+}
+
 static uint16_t find_nearest(const hwnas_space *space, const hwnas_gene *gene, uint16_t value,
                              const json_t *seen)
 {
@@ -136,11 +151,11 @@ static void list_reaches(hwnas_extrapolation *x, size_t g, const json_t *domain)
 
 hwnas_status hwnas_extrapolation_new(hwnas_extrapolation **out, const json_t *errors,
                                      const json_t *domain, const hwnas_space *space,
-                                     const hwnas_domain_map *map)
+                                     const hwnas_domain_map *map, const hwnas_sizes *sizes)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_extrapolation *x = hwnas_alloc(sizeof *x);
-    *x = (hwnas_extrapolation){.space = space, .map = map};
+    *x = (hwnas_extrapolation){.space = space, .map = map, .sizes = sizes};
     x->reaches = hwnas_alloc((space->n_genes + 1) * sizeof *x->reaches);
     x->nearest = hwnas_alloc((space->n_genes + 1) * sizeof *x->nearest);
     x->errors = hwnas_alloc((space->n_choices + 1) * sizeof *x->errors);
@@ -152,6 +167,10 @@ hwnas_status hwnas_extrapolation_new(hwnas_extrapolation **out, const json_t *er
     }
     for (size_t c = 0; c < space->n_choices; c++)
         TRY_OUT(read_error(&x->errors[c], errors, space->choices[c].name));
+    for (size_t i = 0; i < sizes->n; i++) {
+        TRY_OUT(check_size(errors, sizes->ranges[i].name));
+        x->size_errors[i] = hwnas_extrapolation_of_size(errors, &sizes->ranges[i]);
+    }
     for (size_t g = 0; g < space->n_genes; g++)
         list_reaches(x, g, domain);
     *out = x;
@@ -234,10 +253,23 @@ static double find_step(const hwnas_extrapolation *x, const hwnas_arch *arch, do
     return step;
 }
 
-void hwnas_extrapolation_widen(hwnas_estimate *estimate, const hwnas_extrapolation *x,
-                               const hwnas_arch *arch, const hwnas_model *model)
+/* The greatest error of a size: MACs and parameters mostly leave the table together. */
+static double error_of_size(const hwnas_extrapolation *x, const double *row)
 {
-    double variance = 0, unknown = 0;
+    double most = 0;
+    for (size_t i = 0; i < x->sizes->n && row; i++) {
+        const double excess = hwnas_size_excess(&x->sizes->ranges[i], row);
+        const hwnas_size_error *error = &x->size_errors[i];
+        most = fmax(most, excess > 0 ? excess * error->above : -excess * error->below);
+    }
+    return most;
+}
+
+void hwnas_extrapolation_widen(hwnas_estimate *estimate, const hwnas_extrapolation *x,
+                               const hwnas_arch *arch, const double *row, const hwnas_model *model)
+{
+    const double of_size = error_of_size(x, row);
+    double variance = of_size * of_size, unknown = 0, step = 0;
     size_t n_unknown = 0;
     for (size_t c = 0; c < x->space->n_choices; c++) {
         bool is_unknown = false;
@@ -253,8 +285,22 @@ void hwnas_extrapolation_widen(hwnas_estimate *estimate, const hwnas_extrapolati
     const double slope = model->kind->slope(model, estimate->mean);
     const double stretch = isfinite(slope) ? fmax(slope / x->slope, 1) : 1;
     const double learned = stretch * sqrt(variance);
-    const double step = find_step(x, arch, estimate->mean, model);
+    if (hwnas_domain_is_beyond(x->map, arch))
+        step = find_step(x, arch, estimate->mean, model);
     estimate->sd = hypot(hypot(estimate->sd, step), hypot(unknown, learned));
+}
+
+/* Predictors of before do not know it, nor those of few rows: then results are taken to spread over
+ * sizes that are spread evenly from end to end. */
+hwnas_size_error hwnas_extrapolation_of_size(const json_t *errors, const hwnas_size_range *range)
+{
+    const json_t *error = json_object_get(json_object_get(errors, "sizes"), range->name);
+    const json_t *below = json_object_get(error, "below"), *above = json_object_get(error, "above");
+    const double spread = json_number_value(json_object_get(errors, "table_sd"));
+    const double width = range->high - range->low;
+    const double unknown = width > 0 ? spread * sqrt(12) / width : spread;
+    return (hwnas_size_error){below ? json_number_value(below) : unknown,
+                              above ? json_number_value(above) : unknown};
 }
 
 double hwnas_extrapolation_most(bool *is_known, const json_t *errors, const hwnas_space *space,

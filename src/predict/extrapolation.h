@@ -13,7 +13,12 @@
  *
  * Of a choice that had one value, or whose values cannot be left out, nothing is known. There a
  * network may be anywhere in the table: the error is the spread of all results, and more where it
- * moves the network by more MACs than the table does. */
+ * moves the network by more MACs than the table does.
+ *
+ * Sizes (domain.h) are left out as well: the tenth of the rows with the fewest MACs, that with the
+ * most, and the same of parameters, all in one fit to the rest. An error for a factor e beyond an
+ * end of a size is what these were off by for each such factor. Where that is not known results
+ * are taken to spread over the sizes of the table as they do. */
 #ifndef HWNAS_PREDICT_EXTRAPOLATION_H
 #define HWNAS_PREDICT_EXTRAPOLATION_H
 
@@ -30,8 +35,9 @@ hwnas_reach hwnas_reach_of(const hwnas_space *space, const hwnas_choice *choice,
                            const json_t *others);
 
 /* What a file keeps of it, a new reference: {"table_sd", "per_macs", "slope", "choices": {NAME:
- * {"tried", "between", "beyond"}}}, deviations in the target's unit; `per_macs` is for a factor e
- * of MACs, `slope` the mean of the model's over the rows. `archs`: of the rows. As long as a fit to
+ * {"tried", "between", "beyond"}}, "sizes": {NAME: {"below", "above"}}}, deviations in the target's
+ * unit; `per_macs` and `sizes` are for a factor e, `slope` is the mean of the model's over the
+ * rows. `archs`: of the rows. As long as a fit to
  * a few hundred rows for each value of each choice. */
 HWNAS_CHECKED hwnas_status hwnas_extrapolation_learn(json_t **out, const hwnas_model *model,
                                                      const hwnas_rows *rows,
@@ -39,16 +45,24 @@ HWNAS_CHECKED hwnas_status hwnas_extrapolation_learn(json_t **out, const hwnas_m
                                                      uint64_t seed);
 
 typedef struct hwnas_extrapolation hwnas_extrapolation;
-/* `errors`: as above, or HWNAS_E_INPUT. Space and map are borrowed. */
+/* `errors`: as above, or HWNAS_E_INPUT. Space, map and sizes are borrowed. */
 HWNAS_CHECKED hwnas_status hwnas_extrapolation_new(hwnas_extrapolation **out, const json_t *errors,
                                                    const json_t *domain, const hwnas_space *space,
-                                                   const hwnas_domain_map *map);
+                                                   const hwnas_domain_map *map,
+                                                   const hwnas_sizes *sizes);
 void hwnas_extrapolation_free(hwnas_extrapolation *extrapolation); /* accepts NULL */
 
 /* Widens the estimate that a model made of a network outside the domain; builds it where its MACs
- * matter, and costs another estimate. */
+ * matter, and costs another estimate where values are outside. `row`: of the network in the model's
+ * encoding, with its facts; NULL: its sizes are inside. */
 void hwnas_extrapolation_widen(hwnas_estimate *estimate, const hwnas_extrapolation *extrapolation,
-                               const hwnas_arch *arch, const hwnas_model *model);
+                               const hwnas_arch *arch, const double *row, const hwnas_model *model);
+
+/* For a factor e of a size below its least and above its greatest. */
+typedef struct hwnas_size_error {
+    double below, above;
+} hwnas_size_error;
+hwnas_size_error hwnas_extrapolation_of_size(const json_t *errors, const hwnas_size_range *range);
 
 /* The greatest deviation that a choice may add with one of the values `unseen`; *is_known: from
  * values that were left out, else it is the least. */

@@ -5,6 +5,7 @@
 
 #include "base/stats.h"
 #include "predict/extrapolation.h"
+#include "predict/predict_priv.h"
 
 enum {
     MIN_REST = 20,  /* different networks without the value, for a fit */
@@ -12,6 +13,7 @@ enum {
     MAX_REST = 400,
     MAX_ASKED = 300,
     MAX_TRIED = 64, /* values of a choice */
+    END_SHARE = 10, /* one in so many rows is at an end of a size */
 };
 
 /* Half the width of a normal distribution's 90 % interval, in standard deviations. */
@@ -164,6 +166,124 @@ static hwnas_status learn_choice(json_t **out, const learner *l, const hwnas_cho
     return HWNAS_OK;
 }
 
+/* Of the rows' results. */
+static double mean_slope(const hwnas_model *model, const hwnas_rows *rows)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        const double slope = model->kind->slope(model, rows->values[i]);
+        if (isfinite(slope)) {
+            sum += slope;
+            n++;
+        }
+    }
+    return n && sum > 0 ? sum / (double)n : 1;
+}
+
+/* ---- Sizes ---- */
+
+/* The rows at the ends of all sizes, a tenth at each: is_end[row]. */
+static void mark_ends(bool *is_end, const hwnas_rows *rows, const hwnas_sizes *sizes)
+{
+    const size_t n = rows->n, width = rows->encoding->n_columns;
+    const size_t n_tenth = n / END_SHARE > MIN_ASKED ? n / END_SHARE : MIN_ASKED;
+    double *sorted = hwnas_alloc(n * sizeof *sorted);
+    for (size_t s = 0; s < sizes->n && n > 2 * n_tenth; s++) {
+        const double *of = rows->columns + sizes->ranges[s].column;
+        for (size_t i = 0; i < n; i++)
+            sorted[i] = of[i * width];
+        hwnas_sort(sorted, n);
+        const double low = sorted[n_tenth - 1], high = sorted[n - n_tenth];
+        for (size_t i = 0; i < n; i++)
+            is_end[i] |= of[i * width] <= low || of[i * width] >= high;
+    }
+    free(sorted);
+}
+
+/* The deviation for a factor e of a size beyond one end of what the model was fitted to, where a
+ * step on its scale means no more than in the mean (`slope`); NaN: too few rows lie there. */
+static double find_size_error(const hwnas_model *model, double slope, const hwnas_rows *asked,
+                              const hwnas_size_range *range, bool is_above)
+{
+    const size_t width = asked->encoding->n_columns;
+    double *errors = hwnas_alloc(2 * asked->n * sizeof *errors), *steps = errors + asked->n;
+    size_t n = 0;
+    for (size_t i = 0; i < asked->n; i++) {
+        const double *row = asked->columns + i * width;
+        const double excess = hwnas_size_excess(range, row);
+        hwnas_estimate estimate;
+        if (is_above ? !(excess > 0) : !(excess < 0))
+            continue;
+        hwnas_model_predict(&estimate, model, row, 1);
+        steps[n] = fabs(excess);
+        const double stretch = model->kind->slope(model, estimate.mean) / slope;
+        errors[n++] =
+            fabs(estimate.mean - asked->values[i]) / (isfinite(stretch) ? fmax(stretch, 1) : 1);
+    }
+    hwnas_sort(errors, n);
+    hwnas_sort(steps, n);
+    const double error =
+        n < MIN_ASKED / 2 ? NAN
+                          : hwnas_quantile(errors, n, 0.9) / z_90 / hwnas_quantile(steps, n, 0.5);
+    free(errors);
+    return error;
+}
+
+static void set_if_known(json_t *object, const char *key, double value)
+{
+    if (!isnan(value))
+        json_object_set_new(object, key, json_real(round_to_4(value)));
+}
+
+/* {NAME: {"below", "above"}}: what is known of it. */
+static hwnas_status learn_sizes(json_t **out, const learner *l)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_rows *rows = l->rows;
+    hwnas_model *model = NULL;
+    hwnas_rows rest = {0}, asked = {0};
+    bool *is_asked = hwnas_alloc(rows->n * sizeof *is_asked);
+    bool *is_rest = hwnas_alloc(rows->n * sizeof *is_rest);
+    json_t *sizes = json_object(), *ranges = NULL;
+    ranges = hwnas_fact_ranges(rows);
+    const hwnas_sizes all = hwnas_sizes_of(rows->encoding, ranges);
+    mark_ends(is_asked, rows, &all);
+    for (size_t i = 0; i < rows->n; i++)
+        is_rest[i] = !is_asked[i];
+    if (thin(is_asked, rows->n, MAX_ASKED) < MIN_ASKED ||
+        thin(is_rest, rows->n, MAX_REST) < MIN_REST)
+        goto out;
+    rest = hwnas_rows_keep(rows, is_rest);
+    asked = hwnas_rows_keep(rows, is_asked);
+    if (!can_be_learned_from(&rest))
+        goto out;
+    TRY_OUT(hwnas_model_refit(&model, l->model, &rest, l->seed));
+    json_decref(ranges);
+    ranges = hwnas_fact_ranges(&rest);
+    const hwnas_sizes inner = hwnas_sizes_of(rows->encoding, ranges);
+    const double slope = mean_slope(model, rows);
+    for (size_t s = 0; s < inner.n; s++) {
+        const hwnas_size_range *range = &inner.ranges[s];
+        json_t *error = json_object();
+        set_if_known(error, "below", find_size_error(model, slope, &asked, range, false));
+        set_if_known(error, "above", find_size_error(model, slope, &asked, range, true));
+        json_object_set_new(sizes, inner.ranges[s].name, error);
+    }
+out:
+    hwnas_model_free(model);
+    hwnas_rows_done(&rest);
+    hwnas_rows_done(&asked);
+    json_decref(ranges);
+    free(is_asked);
+    free(is_rest);
+    if (status == HWNAS_OK)
+        *out = sizes;
+    else
+        json_decref(sizes);
+    return status;
+}
+
 static double deviation(const double *values, size_t n, size_t stride)
 {
     double mean = 0, squares = 0;
@@ -188,21 +308,6 @@ static double slope_of_macs(const hwnas_rows *rows, double spread)
     return 0;
 }
 
-/* Of the rows' results. */
-static double mean_slope(const hwnas_model *model, const hwnas_rows *rows)
-{
-    double sum = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < rows->n; i++) {
-        const double slope = model->kind->slope(model, rows->values[i]);
-        if (isfinite(slope)) {
-            sum += slope;
-            n++;
-        }
-    }
-    return n && sum > 0 ? sum / (double)n : 1;
-}
-
 hwnas_status hwnas_extrapolation_learn(json_t **out, const hwnas_model *model,
                                        const hwnas_rows *rows, hwnas_arch *const *archs,
                                        const json_t *domain, uint64_t seed)
@@ -210,7 +315,7 @@ hwnas_status hwnas_extrapolation_learn(json_t **out, const hwnas_model *model,
     const hwnas_space *space = rows->encoding->space;
     const learner l = {model, rows, archs, space, seed};
     const double spread = deviation(rows->values, rows->n, 1);
-    json_t *choices = json_object(), *error;
+    json_t *choices = json_object(), *error, *sizes;
     for (size_t c = 0; c < space->n_choices; c++) {
         const hwnas_choice *choice = &space->choices[c];
         const hwnas_status status =
@@ -222,8 +327,13 @@ hwnas_status hwnas_extrapolation_learn(json_t **out, const hwnas_model *model,
         if (error)
             json_object_set_new(choices, choice->name, error);
     }
-    *out = json_pack("{s:f, s:f, s:f, s:o}", "table_sd", round_to_4(spread), "per_macs",
+    const hwnas_status status = learn_sizes(&sizes, &l);
+    if (status != HWNAS_OK) {
+        json_decref(choices);
+        return status;
+    }
+    *out = json_pack("{s:f, s:f, s:f, s:o, s:o}", "table_sd", round_to_4(spread), "per_macs",
                      round_to_4(slope_of_macs(rows, spread)), "slope",
-                     round_to_4(mean_slope(model, rows)), "choices", choices);
+                     round_to_4(mean_slope(model, rows)), "choices", choices, "sizes", sizes);
     return HWNAS_OK;
 }

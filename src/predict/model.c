@@ -209,6 +209,11 @@ void hwnas_model_predict_rest(hwnas_estimate *out, const hwnas_model *model, con
 
 /* -- files and cards -- */
 
+bool hwnas_model_looks_at_sizes(const hwnas_model *model)
+{
+    return model->has_facts || !model->kind->is_quick;
+}
+
 void hwnas_model_describe(const hwnas_model *model, hwnas_str *text, const char *unit)
 {
     model->kind->describe(model, text, unit);

@@ -41,6 +41,9 @@ typedef struct hwnas_model {
 struct hwnas_model_kind {
     const char *name;
     const char *help;
+    /* Estimates many networks in the time that one graph takes: where it looks at choices alone,
+     * nobody builds their graphs to see whether their sizes are in the domain (domain.h). */
+    bool is_quick;
     /* Fits to rows of at least three networks with different values. With `like` (optional, of the
      * same kind) its choices are taken over, scale and
      * hyper-parameters, and only weights are fitted. */
@@ -88,6 +91,9 @@ void hwnas_model_predict(hwnas_estimate *out, const hwnas_model *model, const do
  * they cost a process many times as much. */
 void hwnas_model_predict_rest(hwnas_estimate *out, const hwnas_model *model, const hwnas_rows *rows,
                               const bool *is_kept);
+
+/* Whether sizes are in the domain of a predictor with this model (hwnas_model_kind.is_quick). */
+bool hwnas_model_looks_at_sizes(const hwnas_model *model);
 
 /* "a Gaussian process ...": for the card, in numbers of `unit`. */
 void hwnas_model_describe(const hwnas_model *model, hwnas_str *text, const char *unit);

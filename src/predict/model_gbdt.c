@@ -256,6 +256,7 @@ static void describe_gbdt(const hwnas_model *base, hwnas_str *text, const char *
 
 const hwnas_model_kind hwnas_model_gbdt = {
     .name = "gbdt",
+    .is_quick = true,
     .help = "gradient-boosted trees (XGBoost) on a ridge regression: quickest to score",
     .fit = fit_gbdt,
     .predict = predict_gbdt,

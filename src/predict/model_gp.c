@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "predict/domain.h"
 #include "predict/gp_priv.h"
 #include "predict/model.h"
 
@@ -48,7 +49,7 @@ static void free_gp(hwnas_model *base)
 static bool is_seen(view v, const hwnas_column *column)
 {
     bool is_fact = column->coding == HWNAS_CODING_FACT;
-    bool is_size = !strcmp(column->name, "log macs") || !strcmp(column->name, "log params");
+    bool is_size = hwnas_fact_is_size(column->name);
     switch (v) {
     case VIEW_SIZES:
         return !is_fact || is_size;

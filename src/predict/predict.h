@@ -56,8 +56,17 @@ bool hwnas_predictor_gives_up(const hwnas_predictor *predictor);
 struct json_t;
 const struct json_t *hwnas_predictor_domain(const hwnas_predictor *predictor);
 
-/* Adds the names of the choices in which a network has values outside that, by blanks; nothing
- * where it is inside, or the predictor has no such thing. */
+/* The sizes of networks that it has learned from (domain.h), borrowed; NULL: it does not look. */
+struct hwnas_sizes;
+const struct hwnas_sizes *hwnas_predictor_sizes(const hwnas_predictor *predictor); /* NULL: NULL */
+
+/* Whether it has learned from each value of a network, of which only the size may be outside; so it
+ * is where the predictor has no such thing. */
+bool hwnas_predictor_has_seen_values(const hwnas_predictor *predictor, const hwnas_arch *arch);
+
+/* Adds the names of the choices in which a network has values outside that, and "macs" and
+ * "params" where these are, by blanks; nothing where it is inside, or the predictor has no such
+ * thing. Builds the network. */
 struct hwnas_str;
 void hwnas_predictor_outside(struct hwnas_str *out, const hwnas_predictor *predictor,
                              const hwnas_arch *arch);

@@ -18,6 +18,7 @@ typedef struct fitted {
     double *columns; /* of a batch */
     json_t *domain;  /* NULL: not known */
     hwnas_domain_map *map;              /* of it */
+    hwnas_sizes sizes;                  /* none: not known, or not looked at */
     hwnas_extrapolation *extrapolation; /* NULL: not known */
 } fitted;
 
@@ -117,10 +118,13 @@ static hwnas_status read_members(fitted *predictor, json_t *file)
     TRY(hwnas_domain_check(domain, predictor->base.space));
     predictor->domain = json_incref(domain);
     predictor->map = hwnas_domain_map_new(domain, predictor->base.space);
+    if (hwnas_model_looks_at_sizes(predictor->model))
+        predictor->sizes =
+            hwnas_sizes_of(predictor->encoding, json_object_get(file, "fact_ranges"));
     const json_t *errors = json_object_get(file, "extrapolation");
     if (errors)
         TRY(hwnas_extrapolation_new(&predictor->extrapolation, errors, domain,
-                                    predictor->base.space, predictor->map));
+                                    predictor->base.space, predictor->map, &predictor->sizes));
     return HWNAS_OK;
 }
 
@@ -146,16 +150,20 @@ static hwnas_status score_fitted(hwnas_estimate *out, hwnas_predictor *base,
 {
     fitted *predictor = (fitted *)base;
     size_t width = predictor->encoding->n_columns;
+    const bool with_facts = predictor->model->has_facts || predictor->sizes.n;
     for (size_t done = 0; done < n;) {
         size_t batch = n - done < BATCH ? n - done : BATCH;
         for (size_t i = 0; i < batch; i++)
             TRY(hwnas_feature_encoding_row(predictor->encoding, predictor->columns + i * width,
-                                           archs[done + i], predictor->model->has_facts));
+                                           archs[done + i], with_facts));
         hwnas_model_predict(out + done, predictor->model, predictor->columns, batch);
-        for (size_t i = done; predictor->map && i < done + batch; i++) {
-            out[i].is_outside = hwnas_domain_is_beyond(predictor->map, archs[i]);
-            if (out[i].is_outside && predictor->extrapolation)
-                hwnas_extrapolation_widen(&out[i], predictor->extrapolation, archs[i],
+        for (size_t i = 0; predictor->map && i < batch; i++) {
+            const double *row = predictor->columns + i * width;
+            hwnas_estimate *estimate = &out[done + i];
+            estimate->is_outside = hwnas_domain_is_beyond(predictor->map, archs[done + i]) ||
+                                   hwnas_sizes_are_beyond(&predictor->sizes, row);
+            if (estimate->is_outside && predictor->extrapolation)
+                hwnas_extrapolation_widen(estimate, predictor->extrapolation, archs[done + i], row,
                                           predictor->model);
         }
         done += batch;
@@ -170,10 +178,29 @@ const hwnas_predictor_ops hwnas_predictor_fitted = {
     .free = free_fitted,
 };
 
+static const hwnas_domain_map *map_of(const hwnas_predictor *base)
+{
+    return base->ops == &hwnas_predictor_fitted ? ((const fitted *)base)->map : NULL;
+}
+
+/* A network that cannot be built has no size. */
+static void add_sizes(hwnas_str *out, size_t n, const fitted *predictor, const hwnas_arch *arch)
+{
+    double *row = hwnas_alloc((predictor->encoding->n_columns + 1) * sizeof *row);
+    const bool is_built = predictor->sizes.n && hwnas_feature_encoding_row(predictor->encoding, row,
+                                                                           arch, true) == HWNAS_OK;
+    if (!is_built)
+        hwnas_error_clear();
+    for (size_t i = 0; i < predictor->sizes.n && is_built; i++)
+        if (hwnas_size_excess(&predictor->sizes.ranges[i], row) != 0)
+            hwnas_str_addf(out, "%s%s", n++ ? " " : "",
+                           predictor->sizes.ranges[i].name + strlen("log "));
+    free(row);
+}
+
 void hwnas_predictor_outside(hwnas_str *out, const hwnas_predictor *base, const hwnas_arch *arch)
 {
-    const hwnas_domain_map *map =
-        base->ops == &hwnas_predictor_fitted ? ((const fitted *)base)->map : NULL;
+    const hwnas_domain_map *map = map_of(base);
     const hwnas_space *space = arch->space;
     size_t n = 0;
     for (size_t c = 0; map && c < space->n_choices; c++) {
@@ -184,11 +211,24 @@ void hwnas_predictor_outside(hwnas_str *out, const hwnas_predictor *base, const 
         if (is_outside)
             hwnas_str_addf(out, "%s%s", n++ ? " " : "", choice->name);
     }
+    if (map)
+        add_sizes(out, n, (const fitted *)base, arch);
+}
+
+bool hwnas_predictor_has_seen_values(const hwnas_predictor *base, const hwnas_arch *arch)
+{
+    const hwnas_domain_map *map = map_of(base);
+    return !map || !hwnas_domain_is_beyond(map, arch);
 }
 
 const json_t *hwnas_predictor_domain(const hwnas_predictor *base)
 {
     return base->ops == &hwnas_predictor_fitted ? ((const fitted *)base)->domain : NULL;
+}
+
+const hwnas_sizes *hwnas_predictor_sizes(const hwnas_predictor *base)
+{
+    return base && base->ops == &hwnas_predictor_fitted ? &((const fitted *)base)->sizes : NULL;
 }
 
 /* -- writing -- */

@@ -302,6 +302,7 @@ static void add_outcome(hwnas_str *out, const hwnas_summary *s)
     if (s->wall_seconds > 0 && s->run_seconds > 0)
         hwnas_str_addf(out, ", %.0f %% of the time inside measured runs",
                        100 * s->run_seconds / s->wall_seconds);
+    hwnas_left_out_text(out, s->n_left_out, 12);
     if (s->n_warm)
         hwnas_str_addf(out, "\n            the first %llu taken over from another study",
                        (unsigned long long)s->n_warm);
@@ -456,6 +457,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     json_object_set_new(json, "ended_early", json_integer((json_int_t)s->n_ended_early));
     json_object_set_new(json, "waiting", json_integer((json_int_t)s->n_waiting));
     json_object_set_new(json, "waiting_trained", json_integer((json_int_t)s->n_waiting_trained));
+    json_object_set_new(json, "left_out", json_integer((json_int_t)s->n_left_out));
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
     json_object_set_new(json, "other_limits", hwnas_other_limits_json(s));
     json_object_set_new(json, "among",

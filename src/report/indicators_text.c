@@ -60,8 +60,9 @@ static void add_expected(hwnas_str *out, const hwnas_summary *s, const hwnas_sum
         hwnas_str_add(out, "expected    of the front");
         if (front->device >= 0)
             hwnas_str_addf(out, " on %s", s->job.goals.devices.rows[front->device].name);
-        hwnas_str_add(out, n < front->n ? ", where predicted within what was learned, on average "
-                                        : " on average ");
+        hwnas_str_add(out, n < front->n
+                               ? ", where predicted of values that were learned, on average "
+                               : " on average ");
         add_difference(out, of->goals[k], excess / (double)n);
         hwnas_str_addf(out, " %s than predicted: what is chosen is predicted too well\n",
                        of->goals[k]->metric->is_maximised ? "less" : "more");

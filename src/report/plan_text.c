@@ -194,6 +194,7 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     if (*plan->choice.why)
         hwnas_str_addf(out, "             chosen because %s\n", plan->choice.why);
     hwnas_held_text(out, plan->held, 13);
+    hwnas_sizes_text(out, &plan->sizes, 13);
     hwnas_among_text(out, plan->choice.n_among, 13);
     add_goals(out, job);
     if (plan->missed)

@@ -127,8 +127,32 @@ static json_t *tell_facts(hwnas_str *out, const json_t *names, const json_t *ran
     return facts;
 }
 
+/* What an estimate's deviation grows by for each factor of 2 beyond an end. */
+static json_t *tell_sizes(hwnas_str *out, const hwnas_sizes *sizes, const json_t *errors,
+                          const char *unit)
+{
+    const char *space = *unit ? " " : "";
+    json_t *told = json_array();
+    for (size_t i = 0; sizes && i < sizes->n; i++) {
+        const char *name = sizes->ranges[i].name + strlen("log ");
+        hwnas_size_error error = hwnas_extrapolation_of_size(errors, &sizes->ranges[i]);
+        error.below *= log(2);
+        error.above *= log(2);
+        hwnas_str_addf(out, "%s%s", i ? "; " : "\nOther sizes are outside as well: ", name);
+        if (errors)
+            hwnas_str_addf(out, " (deviation for a factor of 2: %.3g%s%s below, %.3g%s%s above)",
+                           error.below, space, unit, error.above, space, unit);
+        json_array_append_new(told,
+                              json_pack("{s:s, s:o, s:o}", "name", name, "below",
+                                        errors ? json_real(error.below) : json_null(), "above",
+                                        errors ? json_real(error.above) : json_null()));
+    }
+    hwnas_str_add(out, sizes && sizes->n ? ".\n" : "");
+    return told;
+}
+
 void hwnas_predictor_tell(hwnas_rendering *out, const char *name, const json_t *file,
-                          const hwnas_space *space)
+                          const hwnas_space *space, const hwnas_sizes *sizes)
 {
     const json_t *domain = json_object_get(file, "domain");
     json_t *errors = json_object_get(file, "extrapolation"), *spread;
@@ -141,13 +165,14 @@ void hwnas_predictor_tell(hwnas_rendering *out, const char *name, const json_t *
                       "It was fitted before a predictor kept what it has learned from.\n");
     json_t *facts = tell_facts(&out->text, json_object_get(file, "facts"),
                                json_object_get(file, "fact_ranges"));
+    json_t *outside = tell_sizes(&out->text, sizes, errors, text_of(file, "unit"));
     spread = json_object_get(errors, "table_sd");
     out->json = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}", "format", "hwnas.predictor",
-        "version", 1, "name", name, "kind", text_of(file, "kind"), "space",
+        "{s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "format",
+        "hwnas.predictor", "version", 1, "name", name, "kind", text_of(file, "kind"), "space",
         text_of(json_object_get(file, "space"), "name"), "target", text_of(file, "target"), "unit",
         text_of(file, "unit"), "rows", json_integer_value(json_object_get(file, "rows")),
         "cross_validation", scores ? json_incref(scores) : json_null(), "choices",
         choices ? choices : json_null(), "spread", spread ? json_incref(spread) : json_null(),
-        "facts", facts);
+        "facts", facts, "sizes", outside);
 }

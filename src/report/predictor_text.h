@@ -6,8 +6,10 @@
 #include "space/space.h"
 
 /* `file`: of a predictor that was loaded, so that it is sound. `space`: that it was fitted on;
- * NULL: it was fitted for any. */
+ * NULL: it was fitted for any. `sizes`: that it has learned from (hwnas_predictor_sizes()), or
+ * NULL. */
+struct hwnas_sizes;
 void hwnas_predictor_tell(hwnas_rendering *out, const char *name, const json_t *file,
-                          const hwnas_space *space);
+                          const hwnas_space *space, const struct hwnas_sizes *sizes);
 
 #endif

@@ -59,7 +59,8 @@ void hwnas_estimates_csv(hwnas_str *out, const hwnas_table *table, const hwnas_e
             hwnas_str_addf(out, "%.10g", estimates[i].sd);
         if (has_domain) {
             hwnas_str_add(out, ",");
-            hwnas_predictor_outside(out, predictor, table->archs[i]);
+            if (estimates[i].is_outside)
+                hwnas_predictor_outside(out, predictor, table->archs[i]);
         }
         hwnas_str_add(out, "\n");
         free(code);

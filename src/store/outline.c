@@ -26,7 +26,8 @@ static bool is_wished(const outlines *o, const hwnas_value_row *v)
     for (size_t i = 0; i < o->wish->n_metrics; i++)
         if (v->metric == o->metrics[i])
             return true;
-    return v->source == HWNAS_ESTIMATED || hwnas_sources[v->source].is_partial;
+    return v->source == HWNAS_ESTIMATED || hwnas_sources[v->source].is_partial ||
+           hwnas_sources[v->source].is_left_out;
 }
 
 /* In exactly the room that most need. */

@@ -124,14 +124,23 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
     return least;
 }
 
-static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_estimate *estimate)
+/* Values outside are held wherever some are inside (held.h); where none is, all networks are. */
+static hwnas_source source_outside(const hwnas_evaluator *e, const hwnas_arch *arch)
+{
+    return !hwnas_predictor_has_seen_values(e->predictor, arch) ? HWNAS_EXTRAPOLATED
+           : e->job->is_domain_free                             ? HWNAS_OTHER_SIZE
+                                                                : HWNAS_LEFT_OUT;
+}
+
+static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_arch *arch,
+                              const hwnas_estimate *estimate)
 {
     int64_t n, n_all;
     const bool was_stopped = hwnas_predictor_was_stopped(&n, &n_all, e->predictor);
     return was_stopped            ? (estimate->is_trained ? HWNAS_PARTIAL : HWNAS_OF_CURVE)
            : estimate->is_trained ? HWNAS_TRAINED
            : hwnas_predictor_ranks_only(e->predictor) ? HWNAS_COMPUTED
-           : estimate->is_outside                     ? HWNAS_EXTRAPOLATED
+           : estimate->is_outside                     ? source_outside(e, arch)
            : estimate->sd == 0                        ? HWNAS_REPLAYED
                                                       : HWNAS_PREDICTED;
 }
@@ -151,8 +160,13 @@ hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *e, const h
     hwnas_predictor_train_mode(e->predictor, HWNAS_TRAIN_EACH);
     hwnas_predictor_use_rung(e->predictor, 0);
     TRY(hwnas_predictor_score(&estimate, e->predictor, &arch, 1));
-    add_estimate(out, e, &estimate, source_of(e, &estimate));
+    add_estimate(out, e, &estimate, source_of(e, arch, &estimate));
     return HWNAS_OK;
+}
+
+static bool is_outside(hwnas_source source)
+{
+    return source == HWNAS_EXTRAPOLATED || source == HWNAS_OTHER_SIZE || source == HWNAS_LEFT_OUT;
 }
 
 /* Takes off what a network run in bytes is likely to lose, where the predictor knows only floats.
@@ -160,22 +174,23 @@ hwnas_status hwnas_evaluator_train(hwnas_trial *out, hwnas_evaluator *e, const h
 static hwnas_source take_off_loss(hwnas_estimate *estimate, const hwnas_evaluator *e,
                                   const hwnas_candidate *c)
 {
-    const hwnas_source source = source_of(e, estimate);
+    const hwnas_source source = source_of(e, c->arch, estimate);
     if (e->job->has_no_int8_loss || !hwnas_predictor_is_of_floats(e->predictor) ||
         strcmp(hwnas_predictor_unit(e->predictor), "%"))
         return source;
     const hwnas_int8_family *family = hwnas_int8_family_of(c->graph);
     estimate->mean -= family->mean;
     estimate->sd = hypot(estimate->sd, hwnas_int8_loss_sd(family));
-    return source == HWNAS_EXTRAPOLATED ? source : HWNAS_PRIOR;
+    return is_outside(source) ? source : HWNAS_PRIOR;
 }
 
 /* Weights of 8 bits in groups cost next to nothing; what those of 4 bits cost nobody has told. */
-static hwnas_source of_floats(const hwnas_evaluator *e, const hwnas_estimate *estimate)
+static hwnas_source of_floats(const hwnas_evaluator *e, const hwnas_arch *arch,
+                              const hwnas_estimate *estimate)
 {
-    const hwnas_source source = source_of(e, estimate);
+    const hwnas_source source = source_of(e, arch, estimate);
     const bool is_doubted = hwnas_predictor_is_of_floats(e->predictor);
-    return is_doubted && source != HWNAS_EXTRAPOLATED ? HWNAS_OF_FLOATS : source;
+    return is_doubted && !is_outside(source) ? HWNAS_OF_FLOATS : source;
 }
 
 /* The accuracy that a network has to have; 0: any. */
@@ -245,8 +260,8 @@ hwnas_status hwnas_evaluate_accuracy(hwnas_trial *trial, hwnas_evaluator *e,
     /* How much of the loss of all layers in bytes a part of them has is not known. */
     const bool has_bytes = precision == HWNAS_S8 || hwnas_trial_mixing(e->job, c->settings, -1);
     const hwnas_source source = has_bytes               ? take_off_loss(&estimate, e, c)
-                                : precision == HWNAS_W4 ? of_floats(e, &estimate)
-                                                        : source_of(e, &estimate);
+                                : precision == HWNAS_W4 ? of_floats(e, c->arch, &estimate)
+                                                        : source_of(e, c->arch, &estimate);
     add_estimate(trial, e, &estimate, source);
     return HWNAS_OK;
 }

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "graph/elaborate.h"
 #include "predict/active.h"
+#include "study/evaluator.h"
 #include "study/probe.h"
 #include "study/setup.h"
 #include "study/warm.h"
@@ -161,6 +162,9 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, bool is_work
     count = hwnas_space_count(setup.walked, &plan.is_exact);
     snprintf(plan.encodings, sizeof plan.encodings, "%s", count);
     plan.held = setup.held ? json_incref(setup.held) : NULL;
+    const hwnas_sizes *sizes = hwnas_predictor_sizes(setup.evaluator->predictor);
+    if (sizes && !job->is_domain_free)
+        plan.sizes = *sizes;
     plan.measures_again = !is_worker && hwnas_evaluator_measures(setup.evaluator);
     plan.strategy = setup.strategy->ops;
     plan.choice = setup.choice;

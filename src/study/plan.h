@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "predict/domain.h"
 #include "study/setup.h"
 
 enum { HWNAS_PLAN_NETWORKS = 3 };
@@ -12,6 +13,7 @@ typedef struct hwnas_plan {
     char encodings[64]; /* in decimal, of the space with its settings */
     bool is_exact;
     json_t *held; /* choices that are not searched in full (held.h); NULL: none */
+    hwnas_sizes sizes; /* that it stays among; none: all */
     const hwnas_strategy_ops *strategy;
     hwnas_choice_of_strategy choice;
     hwnas_tasks part;    /* of a trial, that it does and others not; 0: all of it */

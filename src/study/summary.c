@@ -98,6 +98,7 @@ static void count(hwnas_summary *s)
         s->n_finished++;
         s->n_failed += trial->status != HWNAS_OK;
         s->n_short += trial->rung > 0;
+        s->n_left_out += hwnas_trial_value_of(trial, HWNAS_LEFT_OUT) != NULL;
         s->n_estimated += hwnas_trial_is_estimated(trial);
         s->n_ended_early += hwnas_trial_value_of(trial, HWNAS_OF_CURVE) != NULL;
         hwnas_evidence_add(&s->evidence, trial, &s->job.goals);

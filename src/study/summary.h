@@ -40,6 +40,7 @@ typedef struct hwnas_summary {
     size_t n_waiting, n_waiting_trained;
     bool waits_for_time;   /* a session of the same time measures none of them */
     double estimate_error; /* of these, where the machine was quiet: relative, median; NaN: none */
+    size_t n_left_out;     /* of the finished: of a size outside what the predictor learned from */
     size_t n_short;        /* of the finished: evaluated in a cheaper way, so not for the front */
     hwnas_trial *trials;   /* by number, with what was measured again */
     int n_fronts;

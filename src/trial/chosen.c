@@ -4,7 +4,7 @@
 
 double hwnas_value_when_chosen(const hwnas_value_row *value, const hwnas_metric *metric)
 {
-    if (!hwnas_sources[value->source].is_interpolated || !hwnas_value_has_interval(value) ||
+    if (!hwnas_sources[value->source].is_expectable || !hwnas_value_has_interval(value) ||
         !(value->high > value->low))
         return NAN;
     const double less = HWNAS_CHOSEN_DEVIATIONS * (value->high - value->low) / 2;

@@ -14,8 +14,9 @@
 #define HWNAS_CHOSEN_DEVIATIONS 0.5
 
 /* NaN: the value is no prediction, or has no deviation; or it is one for which that mean was not
- * measured: outside of what was learned, or of a precision that the table does not have. Their
- * deviations are mostly doubt that networks have in common, by which none is chosen. */
+ * measured: with values that were not learned from, or of a precision that the table does not have.
+ * Their deviations are mostly doubt that networks have in common, by which none is chosen. Of
+ * networks of a size that was not learned from it was: 0.7 and 0.3 on two tables. */
 double hwnas_value_when_chosen(const hwnas_value_row *value, const hwnas_metric *metric);
 
 #endif

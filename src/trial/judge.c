@@ -28,6 +28,10 @@ double hwnas_front_violation(const hwnas_trial *trial, const hwnas_goals *goals,
                              bool is_complete)
 {
     double sum = 0;
+    /* A strategy learns what fails by itself, whatever limits there are. */
+    for (size_t i = 0; i < trial->n_values; i++)
+        if (hwnas_sources[trial->values[i].source].is_left_out)
+            return INFINITY;
     for (int i = 0; i < goals->n_limits; i++)
         if (hwnas_goal_counts(&goals->limits[i].goal, goals, front))
             sum += limit_violation(trial, &goals->limits[i], is_complete);

@@ -14,7 +14,8 @@ bool hwnas_goal_counts(const hwnas_goal *goal, const hwnas_goals *goals, int fro
 
 /* Sum of the relative excesses over the limits that count for a front; 0: feasible. A limit holds
  * for the whole interval of a measurement. One on a value that is not known is missed by infinity
- * when `is_complete`, else it is left out. */
+ * when `is_complete`, else it is left out. By infinity a trial misses all that was left out of the
+ * search (trial.h). */
 double hwnas_front_violation(const hwnas_trial *trial, const hwnas_goals *goals, int front,
                              bool is_complete);
 /* Of the front that is violated least: a trial is feasible when some front takes it. */

@@ -17,9 +17,11 @@ typedef enum hwnas_source {
     HWNAS_TRAINED,      /* by a training of this network, or on all samples */
     HWNAS_PARTIAL,      /* on some samples: enough to say that a limit is missed, not by how much */
     HWNAS_PREDICTED,    /* by a predictor, with a standard deviation */
-    HWNAS_EXTRAPOLATED, /* the same, of a network outside what it has learned from */
-    HWNAS_PRIOR,        /* predicted of floats, less what int8 costs networks of its family */
-    HWNAS_OF_FLOATS,    /* predicted of floats, where what the network is in costs unknown points */
+    HWNAS_EXTRAPOLATED, /* the same, of a network with values that it has not learned from */
+    HWNAS_OTHER_SIZE,   /* the same, where nothing but the size is outside */
+    HWNAS_LEFT_OUT,  /* the same, where a search was to stay inside: on no front, as if it failed */
+    HWNAS_PRIOR,     /* predicted of floats, less what int8 costs networks of its family */
+    HWNAS_OF_FLOATS, /* predicted of floats, where what the network is in costs unknown points */
     HWNAS_OF_CURVE,  /* predicted by the curve of a training that was ended; on no front either */
     HWNAS_ESTIMATED, /* in the place of a measurement; such a trial is on no front */
     HWNAS_N_SOURCES
@@ -30,8 +32,9 @@ typedef struct hwnas_source_kind {
     bool is_said;      /* in words its name stands behind the value: "66.12 % (predicted)" */
     const char *doubt; /* (optional) the same, instead of the name: "66.12 % ! outside ..." */
     bool is_predicted; /* a training would know better */
-    bool is_interpolated; /* predicted of what the predictor has learned from, by itself alone */
+    bool is_expectable; /* what a prediction is worth once it was chosen was measured (chosen.h) */
     bool is_partial;      /* of a part of the samples or epochs: a trial with it is on no front */
+    bool is_left_out;     /* a trial with it meets no limits, whatever its values are */
     bool is_of_run;    /* a device ran the network: what it took holds for its duplicates */
 } hwnas_source_kind;
 extern const hwnas_source_kind hwnas_sources[HWNAS_N_SOURCES];

@@ -427,3 +427,81 @@ END
     ends 0 explain few.db --trial 0 --json
     is out 'len([n for n in d["neighbours"] if n["change"].startswith("width[1]: ")]) == 1 and len(d["neighbours"]) == 5'
 }
+
+# sized LOW HIGH: a table of NAS-Bench-Macro whose networks have so many million MACs, every 50th (some.csv), and of all with
+# fewer (less.csv) and with more (more.csv).
+sized() {
+    /usr/bin/python3 - "$HWNAS_SRC/tests/data/nas_bench_macro.csv" "$@" <<'END'
+import csv, sys
+rows, low, high = list(csv.DictReader(open(sys.argv[1]))), float(sys.argv[2]) * 1e6, float(sys.argv[3]) * 1e6
+some = [r for r in rows if low <= int(r["macs_count"]) <= high][::50]
+ends = min(int(r["macs_count"]) for r in some), max(int(r["macs_count"]) for r in some)
+for name, wanted in (("some", some), ("less", [r for r in rows if int(r["macs_count"]) < ends[0]]),
+                     ("more", [r for r in rows if int(r["macs_count"]) > ends[1]])):
+    with open(name + ".csv", "w") as file:
+        print("arch,top1_pct", file=file)
+        for r in wanted:
+            print(r["arch"], r["acc_top1_pct_mean"], sep=",", file=file)
+END
+}
+
+@test "a network of another size than was learned from is outside, and its interval holds" {
+    sized 30 80
+    ends 0 predictor fit nas_bench_macro some.csv --target top1_pct --kind gp --out p.json
+    grep -q '^Other sizes are outside as well\. .* macs by [0-9.]* below and by [0-9.]* above %; params by .* %\.$' p.md
+    for table in less more; do
+        ends 0 predictor score p.json nas_bench_macro $table.csv
+        [ "$(grep -c ',macs' out)" = "$(tail -n +2 $table.csv | wc -l)" ]
+    done
+    ends 0 predictor score p.json nas_bench_macro some.csv
+    not grep -E 'macs|params' out
+    ends 0 predictor eval p.json nas_bench_macro less.csv --target top1_pct --json
+    is out 'd["coverage_90"] >= 0.85'
+    # As the model alone has it, it does not; what was fitted before knows the ranges, but not the errors.
+    sed '/^  "extrapolation": /d' p.json >q.json
+    ends 0 predictor eval q.json nas_bench_macro less.csv --target top1_pct --json
+    is out 'd["coverage_90"] < 0.85'
+    sed 's/"sizes":{"log macs":{[^}]*},"log params":{[^}]*}},//' p.json >before.json
+    not grep '"sizes"' before.json
+    ends 0 predictor eval before.json nas_bench_macro less.csv --target top1_pct --json
+    is out 'd["coverage_90"] >= 0.85'
+    # What was fitted before that knows no sizes.
+    sed '/^  "fact_ranges": /d' p.json >q.json
+    ends 0 predictor score q.json nas_bench_macro less.csv
+    not grep macs out
+    ends 0 predictor show p.json nas_bench_macro
+    grep -qE '^Other sizes are outside as well: macs \(deviation for a factor of 2: [0-9.]+ % below, [0-9.]+ % above\); params \(' out
+    ends 0 predictor show p.json nas_bench_macro --json
+    is out '[s["name"] for s in d["sizes"]] == ["macs", "params"] and all(s["below"] > 0 < s["above"] for s in d["sizes"])'
+    sed 's/"below":/"below":-/' p.json >q.json
+    refuses 2 "q.json*'extrapolation' of 'log macs' is damaged" predictor show ./q.json nas_bench_macro
+    # A model for speed that looks at choices alone builds no graphs.
+    ends 0 predictor fit nas_bench_macro some.csv --target top1_pct --kind gbdt --out g.json
+    ends 0 predictor score g.json nas_bench_macro less.csv
+    not grep macs out
+}
+
+@test "a search leaves out networks of a size that was not learned from, or marks them" {
+    sized 30 80
+    ends 0 predictor fit nas_bench_macro some.csv --target top1_pct --kind gp --out p.json
+    ends 0 search --space nas_bench_macro --accuracy p.json --device null --objectives accuracy,macs --trials 3 --dry-run
+    grep -qE '^sizes +macs from 3[0-9.]+ to 7[0-9.]+ M, params from .*: the predictor has seen no others; --domain free takes all$' out
+    search --space nas_bench_macro --accuracy p.json --trials 60 --strategy nsga2 --study held.db
+    is out 'd["left_out"] > 1 and all(30 < t["objectives"]["macs"]["value"] < 80 for t in d["front"])'
+    is out 'd["feasible"] == 60 - d["left_out"] and all(t["objectives"]["accuracy"]["source"] == "predicted" for t in d["front"])'
+    ends 0 study show held.db
+    says out "left out: of a size outside what the predictor has learned from"
+    "$HWNAS" study export held.db --format csv >all.csv
+    [ "$(grep -c ,left-out all.csv)" = "$("$HWNAS" study show held.db --json | json /dev/stdin 'd["left_out"]')" ]
+    search --space nas_bench_macro --accuracy p.json --trials 60 --strategy nsga2 --study free.db --domain free
+    is out 'd["left_out"] == 0 and d["feasible"] == 60'
+    is out 'any(t["objectives"]["macs"]["value"] < 30 for t in d["front"])'
+    is out 'all(t["objectives"]["accuracy"]["source"] == "extrapolated-size" for t in d["front"] if t["objectives"]["macs"]["value"] < 30)'
+    # What is expected of them is as far below as their wide intervals.
+    is out 'all(abs((v["value"] - t["expected"]["accuracy"]) / (v["high"] - v["low"]) - 0.25) < 1e-6 for t in d["front"] for v in [t["objectives"]["accuracy"]])'
+    ends 0 study show free.db
+    says out "! of a size outside what was learned"
+    ends 0 search --space nas_bench_macro --accuracy p.json --device null --objectives accuracy,macs --trials 3 --dry-run \
+        --domain free
+    not grep '^sizes' out
+}

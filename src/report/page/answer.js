@@ -98,7 +98,7 @@ function sureOfGoal(metric, trial) {
         return `${capital(metric.name)} is predicted for floats: what 4-bit weights cost is not known${off}. Judge it on samples before you rely on it.`;
     if (source === "predicted-curve")
         return `${capital(metric.name)} is predicted by the curve of a training that was ended early${off}.`;
-    if (source === "extrapolated")
+    if (["extrapolated", "extrapolated-size", "left-out"].includes(source))
         return `${capital(metric.name)} is extrapolated: the predictor has learned from no network like this. Train it before you rely on it.`;
     return `${capital(metric.name)} is ${source}.`;
 }

@@ -88,7 +88,7 @@ function spread(metric, trial) {
 }
 
 function isPrediction(metric, trial) {
-    return ["predicted", "predicted-int8", "predicted-floats", "predicted-curve", "extrapolated"].includes(metric.source(trial));
+    return ["predicted", "predicted-int8", "predicted-floats", "predicted-curve", "extrapolated", "extrapolated-size", "left-out"].includes(metric.source(trial));
 }
 
 /* How much more `b` is than `a`: "+0.55 %" of percentages, "12.0 %" of the rest. */
