@@ -53,6 +53,17 @@ typedef enum hwnas_init {
     HWNAS_N_INITS
 } hwnas_init;
 
+/* Values of a weight as whole numbers of a byte; of a matrix perhaps with scales and zero points,
+ * by (number - zero) * scale. Borrowed by the graph. */
+typedef struct hwnas_codes {
+    const int8_t *numbers; /* NULL: the weight has none */
+    const float
+        *scales;        /* one for each `block` numbers along `axis`; NULL: the numbers are meant */
+    const float *zeros; /* as many; NULL: 0 */
+    int axis;           /* 0 or 1 */
+    int64_t block;
+} hwnas_codes;
+
 typedef struct hwnas_tensor {
     const char *name; /* unique in the graph */
     hwnas_tensor_kind kind;
@@ -63,7 +74,9 @@ typedef struct hwnas_tensor {
     bool is_parameter; /* a weight that training would learn (a running mean is not one) */
     hwnas_init init;   /* WEIGHT without data */
     uint64_t seed;     /* WEIGHT without data */
-    const float *data; /* WEIGHT: given values, borrowed by the graph; NULL: drawn from the seed */
+    const float *data; /* WEIGHT: given values, borrowed by the graph; NULL: `codes`, or if those
+                          are none drawn from the seed */
+    hwnas_codes codes; /* WEIGHT without data */
 } hwnas_tensor;
 
 /* Value of one attribute, as docs/search-spaces.md lists them for each operator: integers or a
@@ -119,7 +132,7 @@ HWNAS_API void hwnas_graph_costs(hwnas_costs *out, const hwnas_graph *graph); /*
 
 HWNAS_API int64_t hwnas_tensor_count(const hwnas_tensor *tensor); /* elements */
 HWNAS_API int64_t hwnas_tensor_bytes(const hwnas_tensor *tensor); /* as float */
-/* Fills `out` with the weight's values: the given data, or drawn from its seed. */
+/* Fills `out` with the weight's values: the given data or codes, or drawn from its seed. */
 HWNAS_API void hwnas_tensor_fill(const hwnas_tensor *tensor, float *out);
 
 /* The operator's name as written in a space, "conv". Static. */

@@ -91,11 +91,14 @@ static const char *fresh(hwnas_flat *f, const hwnas_tensor *tensor)
     const bool is_one = tensor->init == HWNAS_INIT_ONE || tensor->init == HWNAS_INIT_NEAR_ONE;
     if (!tensor->rank)
         dims = "()";
-    if (tensor->data && !f->has_file) {
+    if (hwnas_tensor_is_given(tensor) && !f->has_file) {
         const int64_t n = hwnas_tensor_count(tensor);
+        float *given = hwnas_alloc((size_t)(n + 1) * sizeof *given);
         hwnas_str values = {0};
+        hwnas_tensor_fill(tensor, given);
         for (int64_t i = 0; i < n; i++)
-            hwnas_str_addf(&values, "%s%s", i ? ", " : "", hwnas_flat_number(f, tensor->data[i]));
+            hwnas_str_addf(&values, "%s%s", i ? ", " : "", hwnas_flat_number(f, given[i]));
+        free(given);
         const char *text = TEXT("torch.tensor([%s]%s).reshape(%s)", values.s, dtype, dims);
         hwnas_str_done(&values);
         return text;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "graph/codes.h"
 #include "graph/op.h"
 
 /* More elements than this in one tensor is a mistake, and keeps all products within 64 bits. */
@@ -311,6 +312,10 @@ void hwnas_tensor_fill(const hwnas_tensor *tensor, float *out)
     int64_t n = hwnas_tensor_count(tensor);
     if (tensor->data) {
         memcpy(out, tensor->data, (size_t)n * sizeof *out);
+        return;
+    }
+    if (tensor->codes.numbers) {
+        hwnas_codes_fill(out, &tensor->codes, n, tensor->rank ? tensor->dims[tensor->rank - 1] : 1);
         return;
     }
     float low = -0.1f, high = 0.1f;

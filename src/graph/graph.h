@@ -29,6 +29,11 @@ HWNAS_CHECKED hwnas_status hwnas_node_add_weight(hwnas_graph *graph, hwnas_node 
 HWNAS_CHECKED hwnas_status hwnas_graph_add_constant(int *out, hwnas_graph *graph, const char *name,
                                                     int rank, const int64_t *dims,
                                                     const float *values);
+/* Whether a weight has values of its own, and is not drawn from its seed. */
+static inline bool hwnas_tensor_is_given(const hwnas_tensor *tensor)
+{
+    return tensor->data || tensor->codes.numbers;
+}
 /* Appends a node: checks the number of inputs, fills in defaults of attributes, infers the shape of
  * the output. `attrs` has one entry for each row of op->attrs (NULL: all defaults). With
  * `make_weights` the layer's weights are created from its attributes, and a layer that is made of

@@ -57,16 +57,32 @@ const hwnas_node *hwnas_packed_kernel_of(const hwnas_graph *graph, const hwnas_n
     return node && hwnas_is_packed_kernel(graph, node) ? node : NULL;
 }
 
-int hwnas_packed_bits(const hwnas_tensor *codes)
+/* No way out of these loops, so that the compiler makes vectors of them. */
+
+static int bits_of_floats(const float *values, int64_t n)
 {
-    /* No way out of the loop, so that the compiler makes vectors of it. */
-    int fits_8 = codes->data != NULL, fits_4 = 1;
-    for (int64_t i = 0, n = fits_8 ? hwnas_tensor_count(codes) : 0; i < n; i++) {
-        const float value = codes->data[i];
-        fits_8 &= (value >= -128) & (value <= 127);
-        fits_4 &= (value >= -8) & (value <= 7);
+    int fits_8 = 1, fits_4 = 1;
+    for (int64_t i = 0; i < n; i++) {
+        fits_8 &= (values[i] >= -128) & (values[i] <= 127);
+        fits_4 &= (values[i] >= -8) & (values[i] <= 7);
     }
     return !fits_8 ? 0 : fits_4 ? 4 : 8;
+}
+
+static int bits_of_numbers(const int8_t *numbers, int64_t n)
+{
+    int fits_4 = 1;
+    for (int64_t i = 0; i < n; i++)
+        fits_4 &= (numbers[i] >= -8) & (numbers[i] <= 7);
+    return fits_4 ? 4 : 8;
+}
+
+int hwnas_packed_bits(const hwnas_tensor *codes)
+{
+    const int64_t n = hwnas_tensor_count(codes);
+    if (codes->codes.numbers)
+        return bits_of_numbers(codes->codes.numbers, n);
+    return codes->data ? bits_of_floats(codes->data, n) : 0;
 }
 
 bool hwnas_graph_has_packed(const hwnas_graph *graph)
@@ -79,27 +95,75 @@ bool hwnas_graph_has_packed(const hwnas_graph *graph)
 
 /* ---- Packing ---- */
 
-/* Values as whole numbers, in place; groups of the matrix' `n_in` inputs share a scale.
- * `is_turned`: inputs x results, and so are the scales; else the other way round. */
-static void round_groups(float *values, float *scales, int64_t n_in, int64_t n_out, bool is_turned,
-                         float most)
+/* The scale of a group whose largest magnitude is given. */
+static float scale_for(float largest, float most)
+{
+    const float scale = largest / most;
+    return scale > 0 ? scale : 1; /* zeros, or too small for a float to be divided */
+}
+
+/* To the nearest whole number, the even one of two: rintf() for small numbers, without a call. */
+static inline float rounded(float value)
+{
+    const float shift = 12582912; /* 1.5 * 2^23: floats there are whole numbers */
+    return value + shift - shift;
+}
+
+static inline float greater(float a, float b) /* as fmaxf(): what is no number counts for nothing */
+{
+    return b > a ? b : a;
+}
+
+/* Values as whole numbers, in place; groups of a row's numbers share a scale. */
+static void round_rows(float *values, float *scales, int64_t n_rows, int64_t n, float most)
 {
     enum { GROUP = HWNAS_PACKED_GROUP };
-    const int64_t n_groups = (n_in + GROUP - 1) / GROUP;
-    const int64_t per_input = is_turned ? n_out : 1, per_result = is_turned ? 1 : n_in;
-    for (int64_t o = 0; o < n_out; o++)
-        for (int64_t g = 0; g < n_groups; g++) {
-            const int64_t first = g * GROUP, end = first + GROUP < n_in ? first + GROUP : n_in;
-            float *at = values + o * per_result, largest = 0;
+    for (int64_t row = 0; row < n_rows; row++, values += n)
+        for (int64_t first = 0; first < n; first += GROUP) {
+            const int64_t end = first + GROUP < n ? first + GROUP : n;
+            float largest = 0;
             for (int64_t i = first; i < end; i++)
-                largest = fmaxf(largest, fabsf(at[i * per_input]));
-            float scale = largest / most;
-            if (!(scale > 0))
-                scale = 1; /* zeros, or too small for a float to be divided */
+                largest = greater(largest, fabsf(values[i]));
+            const float scale = *scales++ = scale_for(largest, most);
             for (int64_t i = first; i < end; i++)
-                at[i * per_input] = rintf(at[i * per_input] / scale);
-            scales[is_turned ? g * n_out + o : o * n_groups + g] = scale;
+                values[i] = rounded(values[i] / scale);
         }
+}
+
+/* The same where groups of a column's do. */
+static void round_columns(float *values, float *scales, int64_t n_rows, int64_t n, float most)
+{
+    enum { GROUP = HWNAS_PACKED_GROUP };
+    for (int64_t first = 0; first < n_rows; first += GROUP, scales += n) {
+        const int64_t end = first + GROUP < n_rows ? first + GROUP : n_rows;
+        for (int64_t i = 0; i < n; i++)
+            scales[i] = 0;
+        for (int64_t row = first; row < end; row++)
+            for (int64_t i = 0; i < n; i++)
+                scales[i] = greater(scales[i], fabsf(values[row * n + i]));
+        for (int64_t i = 0; i < n; i++)
+            scales[i] = scale_for(scales[i], most);
+        for (int64_t row = first; row < end; row++)
+            for (int64_t i = 0; i < n; i++)
+                values[row * n + i] = rounded(values[row * n + i] / scales[i]);
+    }
+}
+
+/* Whole numbers as the values of a weight: as bytes, unless some are none, as of weights that are
+ * not finite. */
+static void keep_numbers(hwnas_graph *graph, int tensor, const float *values)
+{
+    hwnas_tensor *t = &graph->tensors[tensor];
+    const int64_t n = hwnas_tensor_count(t);
+    t->dtype = HWNAS_INT8;
+    if (!bits_of_floats(values, n)) {
+        t->data = hwnas_arena_copy(graph->arena, values, (size_t)n * sizeof *values);
+        return;
+    }
+    int8_t *numbers = hwnas_arena_alloc(graph->arena, (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = (int8_t)values[i];
+    t->codes.numbers = numbers;
 }
 
 /* A product's kernel as whole numbers, and the node that makes floats of them. */
@@ -116,12 +180,13 @@ static hwnas_status pack_kernel(int *out, hwnas_rewrite *r, const hwnas_node *pr
     int inputs[2];
     TRY(hwnas_graph_add_weight(&inputs[0], r->to, from->name, from->rank, from->dims, from->init,
                                from->is_parameter));
-    float *values = hwnas_arena_alloc(arena, (size_t)hwnas_tensor_bytes(from));
+    void *values;
+    TRY(hwnas_try_alloc(&values, (size_t)hwnas_tensor_bytes(from), from->name));
     float *scales = hwnas_alloc((size_t)(n_groups * n_out) * sizeof *scales);
     hwnas_tensor_fill(from, values);
-    round_groups(values, scales, n_in, n_out, is_turned, p->most);
-    r->to->tensors[inputs[0]].data = values;
-    r->to->tensors[inputs[0]].dtype = HWNAS_INT8;
+    (is_turned ? round_columns : round_rows)(values, scales, from->dims[0], from->dims[1], p->most);
+    keep_numbers(r->to, inputs[0], values);
+    free(values);
     const hwnas_status status = hwnas_graph_add_constant(
         &inputs[1], r->to, hwnas_arena_printf(arena, "%s/scale", from->name), 2, dims, scales);
     free(scales);
@@ -198,13 +263,38 @@ hwnas_status hwnas_graph_pack_weights(hwnas_graph **out, int **origin, const hwn
 
 /* ---- The reverse ---- */
 
+/* A weight that is made floats of where it is read: of bytes and scales that are given. */
+static hwnas_status unpack_kernel(hwnas_rewrite *r, const hwnas_node *node)
+{
+    const hwnas_tensor *in[3] = {NULL}, *output = hwnas_node_output(r->from, node);
+    bool is_given = true;
+    for (int i = 0; i < node->n_inputs; i++) {
+        in[i] = hwnas_node_input(r->from, node, i);
+        is_given &= i ? in[i]->data != NULL : in[i]->codes.numbers != NULL;
+    }
+    if (!is_given)
+        return hwnas_rewrite_fold(r, node);
+    int place;
+    TRY(hwnas_graph_add_weight(&place, r->to, output->name, output->rank, output->dims,
+                               HWNAS_INIT_ZERO, false));
+    r->to->tensors[place].codes =
+        (hwnas_codes){.numbers = in[0]->codes.numbers,
+                      .scales = in[1]->data,
+                      .zeros = in[2] ? in[2]->data : NULL,
+                      .axis = (int)hwnas_node_attr(node, "axis")->ints[0],
+                      .block = hwnas_node_attr(node, "block_size")->ints[0]};
+    r->place[node->output] = place;
+    return HWNAS_OK;
+}
+
 static hwnas_status unpack_nodes(hwnas_rewrite *r)
 {
     packer *p = r->context;
+    r->borrows = true;
     for (size_t n = 0; n < r->from->n_nodes; n++) {
         const hwnas_node *node = &r->from->nodes[n];
         if (hwnas_is_packed_kernel(r->from, node)) {
-            TRY(hwnas_rewrite_fold(r, node));
+            TRY(unpack_kernel(r, node));
             p->packed[r->place[node->output]] = (int)n;
             continue;
         }

@@ -21,6 +21,11 @@ bool hwnas_graph_has_packed(const hwnas_graph *graph);
 const hwnas_node *hwnas_packed_kernel_of(const hwnas_graph *graph, const hwnas_node *product);
 /* 4 where all of the whole numbers are in -8 to 7, 8 in -128 to 127, else 0. */
 int hwnas_packed_bits(const hwnas_tensor *codes);
+/* Number `i` of those that have such bits. */
+static inline int hwnas_packed_number(const hwnas_tensor *codes, int64_t i)
+{
+    return codes->codes.numbers ? codes->codes.numbers[i] : (int)codes->data[i];
+}
 
 /* A new graph with the weights of all products packed that are matrices: of 8 bits the largest
  * magnitude of a group becomes 127, of 4 bits 7. `origin` has the number of the old node for each
@@ -28,8 +33,10 @@ int hwnas_packed_bits(const hwnas_tensor *codes);
 HWNAS_CHECKED hwnas_status hwnas_graph_pack_weights(hwnas_graph **out, int **origin,
                                                     const hwnas_graph *graph, int bits);
 
-/* The reverse: a new graph of floats. `packed` has for each of its tensors the node of `graph` that
- * it came of, -1 where none did; `origin` as above. Both are yours to free(); NULL: not wanted. */
+/* The reverse: a new graph of floats, whose weights borrow their values of `graph`, which is to
+ * outlive it: those that were packed stay bytes, and hwnas_tensor_fill() makes floats of them.
+ * `packed` has for each of its tensors the node of `graph` that it came of, -1 where none did;
+ * `origin` as above. Both are yours to free(); NULL: not wanted. */
 HWNAS_CHECKED hwnas_status hwnas_graph_unpack_weights(hwnas_graph **out, int **origin,
                                                       int **packed, const hwnas_graph *graph);
 

@@ -45,8 +45,9 @@ float hwnas_graph_largest_byte(const hwnas_graph *graph)
             hwnas_is_packed_kernel(graph, &graph->nodes[n]))
             continue;
         const hwnas_tensor *kernel = hwnas_node_input(graph, &graph->nodes[n], 0);
-        for (int64_t i = 0; kernel->data && i < hwnas_tensor_count(kernel); i++)
-            largest = fmaxf(largest, fabsf(kernel->data[i]));
+        const int8_t *numbers = kernel->codes.numbers;
+        for (int64_t i = 0; hwnas_tensor_is_given(kernel) && i < hwnas_tensor_count(kernel); i++)
+            largest = fmaxf(largest, fabsf(numbers ? (float)numbers[i] : kernel->data[i]));
     }
     return largest;
 }

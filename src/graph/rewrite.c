@@ -6,6 +6,26 @@
 
 #include "graph/op.h"
 
+/* Copies what a weight borrows into its graph. */
+static void own_values(hwnas_graph *graph, int tensor)
+{
+    hwnas_tensor *t = &graph->tensors[tensor];
+    hwnas_codes *c = &t->codes;
+    const int64_t n = hwnas_tensor_count(t);
+    if (t->data)
+        t->data = hwnas_arena_copy(graph->arena, t->data, (size_t)hwnas_tensor_bytes(t));
+    if (c->numbers)
+        c->numbers = hwnas_arena_copy(graph->arena, c->numbers, (size_t)n);
+    if (!c->scales)
+        return;
+    const int64_t length = t->dims[c->axis];
+    const size_t bytes =
+        (size_t)(n / length * ((length + c->block - 1) / c->block)) * sizeof *c->scales;
+    c->scales = hwnas_arena_copy(graph->arena, c->scales, bytes);
+    if (c->zeros)
+        c->zeros = hwnas_arena_copy(graph->arena, c->zeros, bytes);
+}
+
 hwnas_status hwnas_rewrite_copy_weight(hwnas_rewrite *r, int tensor)
 {
     const hwnas_tensor *from = &r->from->tensors[tensor];
@@ -14,9 +34,10 @@ hwnas_status hwnas_rewrite_copy_weight(hwnas_rewrite *r, int tensor)
                                from->is_parameter));
     r->to->tensors[to].seed = from->seed;
     r->to->tensors[to].dtype = from->dtype;
-    if (from->data)
-        r->to->tensors[to].data =
-            hwnas_arena_copy(r->to->arena, from->data, (size_t)hwnas_tensor_bytes(from));
+    r->to->tensors[to].data = from->data;
+    r->to->tensors[to].codes = from->codes;
+    if (!r->borrows)
+        own_values(r->to, to);
     r->place[tensor] = to;
     return HWNAS_OK;
 }

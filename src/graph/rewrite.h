@@ -1,4 +1,5 @@
-/* rewrite.h: new graphs from old ones. What is made shares nothing with what it was made from. */
+/* rewrite.h: new graphs from old ones. What is made shares nothing with what it was made from, if
+ * nothing else is said. */
 #ifndef HWNAS_GRAPH_REWRITE_H
 #define HWNAS_GRAPH_REWRITE_H
 
@@ -18,6 +19,7 @@ typedef struct hwnas_rewrite {
     hwnas_graph *to;
     int *place; /* of each tensor of `from`: its index in `to`, or -1 while it has none */
     void *context;
+    bool borrows; /* values of weights stay those of `from`, which is to outlive `to` */
 } hwnas_rewrite;
 
 /* Inputs are taken over, `make_nodes` adds the rest, and outputs are found by their places. */

@@ -61,7 +61,8 @@ static hwnas_status read_inputs(int *out, int *n_out, reader *r, const hwnas_op 
         TRY(hwnas_onnx_resolve(&value, r, node->input[i], hwnas_onnx_describe(node).s));
         const int weight = (int)i - op->max_inputs;
         if (value->constant)
-            TRY(hwnas_onnx_make_weight(r, value, weight < op->max_weights - op->n_statistics));
+            TRY(hwnas_onnx_make_input(r, value, weight < op->max_weights - op->n_statistics, op, i,
+                                      node));
         if (weight >= 0) {
             const hwnas_status status = hwnas_onnx_take_weight(r, op, weight, value->tensor);
             if (status != HWNAS_OK)

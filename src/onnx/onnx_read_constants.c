@@ -48,7 +48,24 @@ static bool is_seed(const Onnx__TensorProto *from)
            !strcmp(location, HWNAS_ONNX_SEEDS_LOCATION);
 }
 
-hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
+/* The values of a matrix of bytes, as they are; nothing where some are above 127. */
+static hwnas_status take_codes(hwnas_tensor *tensor, reader *r, const Onnx__TensorProto *from)
+{
+    const int64_t n = hwnas_tensor_count(tensor);
+    const unsigned char *bytes;
+    void *owned;
+    TRY(hwnas_onnx_bytes(&bytes, &owned, from, n, r->folder));
+    int fits = 1;
+    for (int64_t i = 0; i < n && tensor->dtype == HWNAS_UINT8; i++)
+        fits &= bytes[i] < 128;
+    if (fits)
+        tensor->codes.numbers = hwnas_arena_copy(r->graph->arena, bytes, (size_t)n);
+    free(owned);
+    return HWNAS_OK;
+}
+
+/* `stays_bytes`: as codes, if it is a matrix of them. */
+static hwnas_status make_weight(reader *r, named *value, bool is_parameter, bool stays_bytes)
 {
     const Onnx__TensorProto *from = value->constant;
     hwnas_dtype dtype;
@@ -68,7 +85,10 @@ hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
     tensor->dtype = dtype;
     if (is_seed(from)) {
         TRY(read_seed(tensor, from));
-    } else {
+    } else if (stays_bytes && tensor->rank == 2 && (dtype == HWNAS_INT8 || dtype == HWNAS_UINT8)) {
+        TRY(take_codes(tensor, r, from));
+    }
+    if (!is_seed(from) && !tensor->codes.numbers) {
         float *values = NULL;
         TRY(hwnas_onnx_values(&values, r->graph->arena, from, hwnas_tensor_count(tensor),
                               r->folder));
@@ -76,6 +96,31 @@ hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
     }
     value->tensor = index;
     return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_make_weight(reader *r, named *value, bool is_parameter)
+{
+    return make_weight(r, value, is_parameter, false);
+}
+
+hwnas_status hwnas_onnx_make_input(reader *r, named *value, bool is_parameter, const hwnas_op *op,
+                                   size_t i, const Onnx__NodeProto *node)
+{
+    return make_weight(r, value, is_parameter,
+                       i == 0 && op->id == HWNAS_OP_DEQUANTIZE_LINEAR &&
+                           hwnas_onnx_int(node, "block_size", 0) > 0);
+}
+
+/* Makes floats of a weight's codes, for those that compute with them now. */
+static void know(reader *r, int index)
+{
+    hwnas_tensor *tensor = &r->graph->tensors[index];
+    if (tensor->kind != HWNAS_TENSOR_WEIGHT || !tensor->codes.numbers)
+        return;
+    float *values = hwnas_arena_alloc(r->graph->arena, (size_t)hwnas_tensor_bytes(tensor));
+    hwnas_tensor_fill(tensor, values);
+    tensor->data = values;
+    tensor->codes = (hwnas_codes){0};
 }
 
 /* More than this is no arithmetic with shapes but a part of the network. */
@@ -94,6 +139,7 @@ static hwnas_status fold(reader *r, int index, int depth)
         return HWNAS_OK;
     for (int i = 0; i < node->n_inputs; i++) {
         TRY(fold(r, node->inputs[i], depth + 1));
+        know(r, node->inputs[i]);
         const hwnas_tensor *input = hwnas_node_input(r->graph, node, i);
         if (input->kind != HWNAS_TENSOR_WEIGHT || !input->data)
             return HWNAS_OK;
@@ -121,6 +167,7 @@ hwnas_status hwnas_onnx_constant(const hwnas_tensor **out, reader *r, const char
         TRY(hwnas_onnx_make_weight(r, value, true));
     else
         TRY(hwnas_onnx_fold(r, value->tensor));
+    know(r, value->tensor);
     const hwnas_tensor *tensor = &r->graph->tensors[value->tensor];
     *out = tensor->kind == HWNAS_TENSOR_WEIGHT && tensor->data ? tensor : NULL;
     return HWNAS_OK;

@@ -99,6 +99,11 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_parse_seed(uint64_t *out, const char *text
 /* Makes a constant a weight of the graph, if it is not yet one. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_make_weight(hwnas_onnx_reader *r, hwnas_onnx_named *value,
                                                   bool is_parameter);
+/* The same for one that `node` reads as its input `i`: a matrix of bytes that it multiplies by a
+ * scale for each block of values stays bytes. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_make_input(hwnas_onnx_reader *r, hwnas_onnx_named *value,
+                                                 bool is_parameter, const hwnas_op *op, size_t i,
+                                                 const Onnx__NodeProto *node);
 /* Makes a tensor that is computed of nothing but known values a weight of known values; others
  * stay. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_fold(hwnas_onnx_reader *r, int tensor);
@@ -133,6 +138,11 @@ size_t hwnas_onnx_size(hwnas_dtype dtype); /* bytes of one value in a file */
 HWNAS_CHECKED hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena,
                                              const Onnx__TensorProto *from, int64_t count,
                                              const char *folder);
+/* The same of a tensor of signed or unsigned bytes, as they are. They lie in the file or in
+ * `owned`, which is yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_onnx_bytes(const unsigned char **out, void **owned,
+                                            const Onnx__TensorProto *from, int64_t count,
+                                            const char *folder);
 bool hwnas_onnx_is_external(const Onnx__TensorProto *tensor);
 /* NULL when there is none. */
 const char *hwnas_onnx_find_entry(Onnx__StringStringEntryProto *const *entries, size_t n,

@@ -251,30 +251,39 @@ static size_t n_typed_values(const Onnx__TensorProto *from, hwnas_dtype dtype)
     }
 }
 
+/* Where the values of a tensor lie as bytes: `read`, which is yours to free(), or in the file;
+ * NULL: in a list of a larger type. Nothing is allocated for values that are not there, whatever
+ * the dimensions claim. */
+static hwnas_status find_bytes(const unsigned char **out, unsigned char **read, hwnas_dtype *dtype,
+                               const Onnx__TensorProto *from, int64_t count, const char *folder)
+{
+    *read = NULL;
+    TRY(hwnas_onnx_dtype(dtype, from->has_data_type ? from->data_type : 0, "constant", from->name));
+    const size_t size = hwnas_onnx_size(*dtype);
+    if (hwnas_onnx_is_external(from)) {
+        TRY(read_external(read, folder, from, (size_t)count * size));
+        *out = *read;
+        return HWNAS_OK;
+    }
+    const size_t n = from->has_raw_data ? from->raw_data.len / size : n_typed_values(from, *dtype);
+    if (n != (size_t)count || (from->has_raw_data && from->raw_data.len % size))
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "'%s' has data of %zu values where %" PRId64 " values belong", from->name,
+                          n, count);
+    *out = from->has_raw_data ? from->raw_data.data : NULL;
+    return HWNAS_OK;
+}
+
 hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena, const Onnx__TensorProto *from,
                                int64_t count, const char *folder)
 {
     hwnas_dtype dtype;
-    unsigned char *read = NULL;
-    const unsigned char *bytes = from->raw_data.data;
-    TRY(hwnas_onnx_dtype(&dtype, from->has_data_type ? from->data_type : 0, "constant",
-                         from->name));
+    unsigned char *read;
+    const unsigned char *bytes;
+    TRY(find_bytes(&bytes, &read, &dtype, from, count, folder));
     const size_t size = hwnas_onnx_size(dtype);
-    const bool is_external = hwnas_onnx_is_external(from);
-    /* Nothing is allocated for values that are not there, whatever the dimensions claim. */
-    if (is_external) {
-        TRY(read_external(&read, folder, from, (size_t)count * size));
-        bytes = read;
-    } else {
-        const size_t n =
-            from->has_raw_data ? from->raw_data.len / size : n_typed_values(from, dtype);
-        if (n != (size_t)count || (from->has_raw_data && from->raw_data.len % size))
-            return hwnas_fail(HWNAS_E_INPUT, NULL,
-                              "'%s' has data of %zu values where %" PRId64 " values belong",
-                              from->name, n, count);
-    }
     float *values = hwnas_arena_alloc(arena, (size_t)count * sizeof *values);
-    if (!is_external && !from->has_raw_data)
+    if (!bytes)
         for (int64_t i = 0; i < count; i++)
             values[i] = (float)typed_value(from, dtype, (size_t)i);
     else if (dtype == HWNAS_FLOAT32)
@@ -284,5 +293,22 @@ hwnas_status hwnas_onnx_values(float **out, hwnas_arena *arena, const Onnx__Tens
             values[i] = (float)value_at(dtype, bytes + (size_t)i * size);
     free(read);
     *out = values;
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_onnx_bytes(const unsigned char **out, void **owned,
+                              const Onnx__TensorProto *from, int64_t count, const char *folder)
+{
+    hwnas_dtype dtype;
+    unsigned char *read;
+    void *narrowed;
+    TRY(find_bytes(out, &read, &dtype, from, count, folder));
+    *owned = read;
+    if (*out)
+        return HWNAS_OK;
+    TRY(hwnas_try_alloc(&narrowed, (size_t)count, from->name));
+    for (int64_t i = 0; i < count; i++)
+        ((unsigned char *)narrowed)[i] = (unsigned char)from->int32_data[i];
+    *out = *owned = narrowed;
     return HWNAS_OK;
 }

@@ -159,19 +159,30 @@ static void write_whole(writer *w, Onnx__TensorProto *to, const hwnas_tensor *te
     set_raw_data(to, values, (size_t)n * size);
 }
 
+/* Whether the values of a weight are to be written, and made for that. */
+static bool must_fill(const writer *w, const hwnas_tensor *tensor)
+{
+    return !tensor->data && (w->weights == HWNAS_ONNX_VALUES || tensor->codes.scales) &&
+           (!tensor->codes.numbers || tensor->codes.scales);
+}
+
 static void write_weight(writer *w, const hwnas_tensor *tensor)
 {
+    const bool is_bytes = tensor->codes.numbers && !tensor->codes.scales;
     const bool is_whole = hwnas_dtype_is_whole(tensor->dtype) && tensor->data;
     Onnx__TensorProto *to =
         add_constant(w, tensor->name, hwnas_onnx_types[is_whole ? HWNAS_INT64 : HWNAS_FLOAT32],
                      tensor->rank, tensor->dims);
     if (!tensor->is_parameter)
         to->doc_string = text(HWNAS_ONNX_NOT_LEARNED);
-    if (is_whole) {
+    if (is_bytes) { /* as they lie */
+        to->data_type = hwnas_onnx_types[tensor->dtype];
+        set_raw_data(to, tensor->codes.numbers, (size_t)hwnas_tensor_count(tensor));
+    } else if (is_whole) {
         write_whole(w, to, tensor);
     } else if (tensor->data) {
         set_raw_data(to, tensor->data, (size_t)hwnas_tensor_bytes(tensor));
-    } else if (w->weights == HWNAS_ONNX_VALUES) {
+    } else if (must_fill(w, tensor)) {
         float *values = w->values + w->n_values;
         w->n_values += (size_t)hwnas_tensor_count(tensor);
         hwnas_tensor_fill(tensor, values);
@@ -404,11 +415,12 @@ static hwnas_status measure_weights(size_t *out, const writer *w)
         const hwnas_tensor *tensor = &w->from->tensors[i];
         if (tensor->kind != HWNAS_TENSOR_WEIGHT)
             continue;
-        if (w->is_packed_tensor[i])
+        const bool is_filled = must_fill(w, tensor);
+        if (w->is_packed_tensor[i] || (tensor->codes.numbers && !is_filled))
             bytes += hwnas_tensor_count(tensor); /* at most: of 4 bits half */
-        else if (tensor->data || w->weights == HWNAS_ONNX_VALUES)
+        else if (tensor->data || is_filled)
             bytes += hwnas_tensor_bytes(tensor);
-        if (!tensor->data && w->weights == HWNAS_ONNX_VALUES)
+        if (is_filled)
             drawn += hwnas_tensor_count(tensor);
     }
     if (bytes > MAX_FILE_BYTES)

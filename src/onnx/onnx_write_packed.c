@@ -53,9 +53,10 @@ static layout layout_of(const writer *w, const hwnas_node *product, const hwnas_
     return l;
 }
 
-static float at(const float *values, const layout *l, int64_t n, int64_t result, int64_t place)
+/* Where the value of a result and a place lies, of `n` places. */
+static int64_t at(const layout *l, int64_t n, int64_t result, int64_t place)
 {
-    return values[l->is_turned ? place * l->n_out + result : result * n + place];
+    return l->is_turned ? place * l->n_out + result : result * n + place;
 }
 
 /* Whether MatMulNBits can say it: ONNX Runtime wants blocks of a power of 2, and zero points that
@@ -86,21 +87,22 @@ bool hwnas_onnx_can_write_packed(const hwnas_graph *graph)
 }
 
 /* A number less -2^(bits - 1), at a place among those of its row. */
-static void put(uint8_t *row, const layout *l, int64_t place, float value)
+static void put(uint8_t *row, const layout *l, int64_t place, int value)
 {
-    const int number = (int)value + (1 << (l->bits - 1));
+    const int number = value + (1 << (l->bits - 1));
     row[place * l->bits / 8] |= (uint8_t)(number << (place * l->bits % 8));
 }
 
 /* `n` numbers of each result; 0 behind them, as many as fill `n_padded`. */
-static const char *add_numbers(writer *w, const char *name, const layout *l, const float *values,
-                               int64_t n, int64_t n_padded, int rank, const int64_t *dims)
+static const char *add_numbers(writer *w, const char *name, const layout *l,
+                               const hwnas_tensor *from, int64_t n, int64_t n_padded, int rank,
+                               const int64_t *dims)
 {
     const int64_t per_row = n_padded * l->bits / 8;
     uint8_t *bytes = hwnas_arena_alloc(w->arena, (size_t)(l->n_out * per_row));
     for (int64_t o = 0; o < l->n_out; o++)
         for (int64_t i = 0; i < n_padded; i++)
-            put(bytes + o * per_row, l, i, i < n ? at(values, l, n, o, i) : 0);
+            put(bytes + o * per_row, l, i, i < n ? hwnas_packed_number(from, at(l, n, o, i)) : 0);
     return hwnas_onnx_add_raw(w, name, HWNAS_UINT8, rank, dims, bytes,
                               (size_t)(l->n_out * per_row));
 }
@@ -114,7 +116,7 @@ static const char *add_floats(writer *w, const char *name, const layout *l, cons
     float *turned = hwnas_arena_alloc(w->arena, bytes);
     for (int64_t o = 0; o < l->n_out; o++)
         for (int64_t b = 0; b < l->n_blocks; b++)
-            turned[o * l->n_blocks + b] = at(values, l, l->n_blocks, o, b) + added;
+            turned[o * l->n_blocks + b] = values[at(l, l->n_blocks, o, b)] + added;
     return hwnas_onnx_add_raw(w, name, HWNAS_FLOAT32, 2, dims, turned, bytes);
 }
 
@@ -125,7 +127,7 @@ static void add_weights(writer *w, Onnx__NodeProto *to, const char *name, const 
     const int64_t whole = 8 / l->bits, n_zeros = (l->n_blocks + whole - 1) / whole * whole;
     to->input[to->n_input++] =
         text(add_numbers(w, hwnas_arena_printf(w->arena, "%s.weights", name), l,
-                         hwnas_node_input(w->from, kernel, CODES)->data, l->n_in, n_in, 3,
+                         hwnas_node_input(w->from, kernel, CODES), l->n_in, n_in, 3,
                          (const int64_t[]){l->n_out, l->n_blocks, per_block}));
     to->input[to->n_input++] =
         text(add_floats(w, hwnas_arena_printf(w->arena, "%s.scales", name), l,
@@ -136,7 +138,7 @@ static void add_weights(writer *w, Onnx__NodeProto *to, const char *name, const 
     const char *zeros_name = hwnas_arena_printf(w->arena, "%s.zeros", name);
     to->input[to->n_input++] =
         text(hwnas_dtype_is_whole(zeros->dtype)
-                 ? add_numbers(w, zeros_name, l, zeros->data, l->n_blocks, n_zeros, 2,
+                 ? add_numbers(w, zeros_name, l, zeros, l->n_blocks, n_zeros, 2,
                                (const int64_t[]){l->n_out, n_zeros * l->bits / 8})
                  : add_floats(w, zeros_name, l, zeros->data, (float)(1 << (l->bits - 1))));
 }

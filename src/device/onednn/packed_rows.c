@@ -55,7 +55,9 @@ static float at(const matrix *m, int64_t result, int64_t input)
     return m->values[result * m->per_result + input * m->per_input];
 }
 
-static void pack_codes(hwnas_packed_rows *r, const matrix *codes)
+/* `per_result`, `per_input`: how far the numbers of neighbours lie apart. */
+static void pack_codes(hwnas_packed_rows *r, const hwnas_tensor *codes, int64_t per_result,
+                       int64_t per_input)
 {
     const int per_word = WORD / r->bits, half = 1 << (r->bits - 1);
     uint32_t *to = r->codes;
@@ -64,7 +66,8 @@ static void pack_codes(hwnas_packed_rows *r, const matrix *codes)
             for (int64_t o = first; o < first + HWNAS_LANES; o++, to++)
                 for (int k = 0; k < per_word; k++) {
                     const bool is_there = o < r->n_out && i + k < r->n_in;
-                    const int code = half + (is_there ? (int)at(codes, o, i + k) : 0);
+                    const int64_t from = o * per_result + (i + k) * per_input;
+                    const int code = half + (is_there ? hwnas_packed_number(codes, from) : 0);
                     *to |= (uint32_t)code << (k * r->bits);
                 }
 }
@@ -120,12 +123,11 @@ hwnas_status hwnas_packed_rows_new(hwnas_packed_rows **out, const hwnas_graph *g
     r->n_tiles = (r->n_out + HWNAS_LANES - 1) / HWNAS_LANES;
     TRY_OUT(alloc(r, has_zeros, name));
 
-    matrix from = matrix_of(codes->data, r->n_in, r->n_out, is_turned);
-    pack_codes(r, &from);
+    pack_codes(r, codes, is_turned ? 1 : r->n_in, is_turned ? r->n_out : 1);
     const hwnas_tensor *scale = hwnas_node_input(graph, dequantize, SCALES);
     scales = hwnas_alloc((size_t)hwnas_tensor_bytes(scale));
     hwnas_tensor_fill(scale, scales);
-    from = matrix_of(scales, r->n_groups, r->n_out, is_turned);
+    matrix from = matrix_of(scales, r->n_groups, r->n_out, is_turned);
     pack_groups(r->scales, r, &from, 0);
     if (has_zeros) {
         zeros = hwnas_alloc((size_t)hwnas_tensor_bytes(scale));
