@@ -9,8 +9,7 @@
 #include "graph/graph.h"
 
 enum {
-    HWNAS_PACKED_GROUP = 64,  /* inputs of a result that share a scale */
-    HWNAS_PACKED_VECTORS = 4, /* at most, for which the device `cpu` keeps weights packed */
+    HWNAS_PACKED_GROUP = 64, /* inputs of a result that share a scale */
 };
 
 /* Whether a node makes floats of the weights of products, with known scales, one for each block of

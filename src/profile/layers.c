@@ -58,10 +58,7 @@ static double bits_of_weight(const maker *m, int tensor)
         if (node->inputs[0] == tensor && hwnas_is_packed_kernel(g, node))
             return hwnas_packed_bits(t);
         if (is_matrix && m->weight_bits && node->inputs[KERNEL] == tensor)
-            return hwnas_tensor_count(hwnas_node_output(g, node)) >
-                           HWNAS_PACKED_VECTORS * t->dims[node->op->id == HWNAS_OP_MATMUL]
-                       ? 0
-                       : m->weight_bits + (double)SCALE_BITS / HWNAS_PACKED_GROUP;
+            return m->weight_bits + (double)SCALE_BITS / HWNAS_PACKED_GROUP;
     }
     return 0;
 }

@@ -124,10 +124,10 @@ static void weights_are_rounded_by_half_a_scale(void **state)
 
 /* Whole numbers from `low` to `high`, with a zero point that is not in their middle, and with
  * `fraction` no whole number. */
-static hwnas_graph *with_zeros(int low, int high, float fraction, int block)
+static hwnas_graph *with_zeros(int64_t n_vectors, int low, int high, float fraction, int block)
 {
     enum { IN = 96, OUT = 21, MOST_BLOCKS = 8 };
-    const int64_t x_dims[4] = {2, IN}, dims[] = {OUT, IN}, per_block[] = {OUT, IN / block};
+    const int64_t x_dims[4] = {n_vectors, IN}, dims[] = {OUT, IN}, per_block[] = {OUT, IN / block};
     static float codes[OUT * IN], scales[OUT * MOST_BLOCKS], zeros[OUT * MOST_BLOCKS];
     hwnas_graph *graph = hwnas_graph_new("zeros", 1);
     int inputs[3], kernel, y;
@@ -159,8 +159,10 @@ static void zero_points_count(void **state)
     static const int ranges[][2] = {{-8, 7}, {-128, 127}, {-128, 100}};
     (void)state;
     hwnas_device *cpu = open_device("cpu", 1);
-    for (size_t i = 0; i < COUNT(ranges); i++) {
-        hwnas_graph *graph = with_zeros(ranges[i][0], ranges[i][1], i ? 0 : 0.3f, 32);
+    for (size_t k = 0; k < 2 * COUNT(ranges); k++) {
+        const size_t i = k / 2;
+        hwnas_graph *graph =
+            with_zeros(k % 2 ? 70 : 2, ranges[i][0], ranges[i][1], i ? 0 : 0.3f, 32);
         float *got = outcome(cpu, graph, 5), *wanted = outcome(ref, graph, 5);
         expect_same("zero points", got, wanted, count_outputs(graph));
         free(got);
@@ -216,7 +218,7 @@ static void files_keep_every_zero_point(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         hwnas_graph *graph =
-            with_zeros(rows[i].low, rows[i].high, rows[i].fraction, rows[i].block);
+            with_zeros(2, rows[i].low, rows[i].high, rows[i].fraction, rows[i].block);
         check_file(graph, HWNAS_ONNX_SEEDS, true);
         check_file(graph, HWNAS_ONNX_VALUES, rows[i].is_packed);
         hwnas_graph_free(graph);
@@ -282,6 +284,28 @@ static void smallest_weights_stay_finite(void **state)
     free(weights);
     hwnas_graph_free(packed);
     hwnas_graph_free(graph);
+}
+
+/* Of one vector and of many, as a prompt has them. */
+static void an_executable_keeps_its_weights_packed(void **state)
+{
+    enum { IN = 512, OUT = 640, N = IN * OUT };
+    (void)state;
+    hwnas_device *cpu = open_device("cpu", 2);
+    for (int k = 0; k < 4; k++) {
+        const hwnas_exec_options options = {.precision = k % 2 ? HWNAS_W4 : HWNAS_W8};
+        const int bits = k % 2 ? 4 : 8;
+        hwnas_graph *graph = product(k < 2 ? 1 : 32, IN, OUT, false);
+        hwnas_exec *exec;
+        ok(hwnas_device_compile(&exec, cpu, graph, &options));
+        const size_t panels = k < 2 ? 0 : (size_t)2 * IN * 64 * sizeof(float); /* one a thread */
+        const size_t vectors = (k < 2 ? 1 : 32) * (size_t)(IN + 2 * OUT) * sizeof(float);
+        assert_in_range(cpu->ops->memory(exec), N * bits / 8,
+                        N * bits / 8 + N / 8 + panels + 2 * vectors);
+        hwnas_exec_free(exec);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
 }
 
 static size_t allocated(void)
@@ -350,6 +374,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_blocks_are_no_packed_weights),
         cmocka_unit_test(smallest_weights_stay_finite),
         cmocka_unit_test(weights_are_bytes_and_no_floats),
+        cmocka_unit_test(an_executable_keeps_its_weights_packed),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

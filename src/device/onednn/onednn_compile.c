@@ -189,7 +189,7 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
         s->kind = &hwnas_onednn_pixels;
         return hwnas_onednn_pixels_compile(s, s->device, c->graph, group, exec->arena);
     }
-    if (hwnas_onednn_rows_fit(c->graph, group)) {
+    if (hwnas_onednn_rows_fit(c->source, group)) {
         s->kind = &hwnas_onednn_rows;
         return hwnas_onednn_rows_compile(s, s->device, c->source, group, exec->arena);
     }

@@ -263,3 +263,46 @@ HWNAS_CLONES void hwnas_packed_rows_multiply(float *out, const hwnas_packed_rows
             memcpy(out + v * r->n_out + begin, &results[v], n * sizeof *out);
     }
 }
+
+/* One tile as floats, with the inputs' rows `apart`; `bits` is a constant where it is called. */
+HWNAS_INLINE void unpack_tile(float *to, const hwnas_packed_rows *r, int64_t tile, int64_t apart,
+                              int bits)
+{
+    const int per_word = WORD / bits;
+    const uint32_t *codes = r->codes + tile * HWNAS_LANES * (r->n_groups * r->group / per_word);
+    const int64_t lanes = tile * HWNAS_LANES * r->n_groups;
+    hwnas_vector zero = (hwnas_vector){0} + (float)(1 << (bits - 1)), scale;
+    for (int64_t g = 0; g < r->n_groups; g++) {
+        hwnas_load(&scale, r->scales + lanes + g * HWNAS_LANES);
+        if (r->zeros)
+            hwnas_load(&zero, r->zeros + lanes + g * HWNAS_LANES);
+        for (int i = 0; i < r->group; i += per_word, codes += HWNAS_LANES) {
+            const hwnas_word_vector word = *(const hwnas_word_vector *)codes;
+            __builtin_prefetch((const char *)codes + AHEAD);
+#pragma GCC unroll 8
+            for (int k = 0; k < per_word; k++, to += apart) {
+                const hwnas_whole_vector one =
+                    (hwnas_whole_vector)((word >> (k * bits)) & ((1U << bits) - 1));
+                const hwnas_vector value =
+                    (__builtin_convertvector(one, hwnas_vector) - zero) * scale;
+                hwnas_store(to, &value);
+            }
+        }
+    }
+}
+
+HWNAS_CLONES void hwnas_packed_rows_unpack(float *to, const hwnas_packed_rows *r, int64_t first,
+                                           int64_t width)
+{
+    const int64_t tile = first / HWNAS_LANES, n_tiles = width / HWNAS_LANES;
+    for (int64_t t = 0; t < n_tiles && tile + t < r->n_tiles; t++)
+        if (r->bits == 4)
+            unpack_tile(to + t * HWNAS_LANES, r, tile + t, width, 4);
+        else
+            unpack_tile(to + t * HWNAS_LANES, r, tile + t, width, 8);
+}
+
+int64_t hwnas_packed_rows_inputs(const hwnas_packed_rows *r)
+{
+    return r->n_groups * r->group;
+}

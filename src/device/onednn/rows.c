@@ -1,10 +1,11 @@
-/* rows.c: products of a matrix with up to four vectors. */
+/* rows.c: products of a matrix with up to four vectors, or of one of few bits with many. */
 #include "device/onednn/rows.h"
 
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/onednn/packed_rows.h"
+#include "device/onednn/packed_panels.h"
 #include "device/onednn/posts.h"
 #include "graph/op.h"
 
@@ -15,8 +16,9 @@ typedef struct rows {
     /* By tile of HWNAS_LANES results, then by input: a weight for each result of the tile. So they
      * are read from the first to the last, and no lanes are to be summed up. */
     float *weights;
-    hwnas_packed_rows *packed; /* in the place of `weights`, in fewer bits; or NULL */
-    float *bias;               /* n_out */
+    hwnas_packed_rows *packed;   /* in the place of `weights`, in fewer bits; or NULL */
+    hwnas_packed_panels *panels; /* of `packed`, where vectors are many; else NULL */
+    float *bias;                 /* n_out; NULL: none */
     int n_posts;
     hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS]; /* `operand` here: which input of the step */
 } rows;
@@ -57,8 +59,18 @@ static bool takes_operand(const hwnas_graph *graph, const hwnas_node *root,
            hwnas_tensor_count(t) == hwnas_tensor_count(out);
 }
 
-bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group)
+/* The node of `source->packed_graph` that makes floats of the product's kernel, if these loops can
+ * do without it; else NULL. */
+static const hwnas_node *packed_kernel(const hwnas_onednn_source *source, const hwnas_node *root)
 {
+    const int at = source->packed_node ? source->packed_node[root->inputs[1]] : -1;
+    const hwnas_node *node = at < 0 ? NULL : &source->packed_graph->nodes[at];
+    return node && hwnas_packed_rows_fit(source->packed_graph, node) ? node : NULL;
+}
+
+bool hwnas_onednn_rows_fit(const hwnas_onednn_source *source, const hwnas_onednn_group *group)
+{
+    const hwnas_graph *graph = source->graph;
     const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     if (group->has_bytes || !is_product(graph, root))
         return false;
@@ -67,7 +79,8 @@ bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *g
                                         : !takes_operand(graph, root, &group->posts[i]))
             return false;
     return hwnas_tensor_count(hwnas_node_input(graph, root, 0)) / n_in_of(graph, root) <=
-           MAX_VECTORS;
+               MAX_VECTORS ||
+           packed_kernel(source, root);
 }
 
 /* ---- Compiling ---- */
@@ -83,28 +96,23 @@ static void pack(const rows *r, const float *matrix, bool is_turned)
                 *to++ = k < r->n_out ? matrix[k * per_result + i * per_input] : 0;
 }
 
-/* The node of `source->packed_graph` that makes floats of the product's kernel, if these loops can
- * do without it; else NULL. */
-static const hwnas_node *packed_kernel(const hwnas_onednn_source *source, const hwnas_node *root)
-{
-    const int at = source->packed_node ? source->packed_node[root->inputs[1]] : -1;
-    const hwnas_node *node = at < 0 ? NULL : &source->packed_graph->nodes[at];
-    return node && hwnas_packed_rows_fit(source->packed_graph, node) ? node : NULL;
-}
-
 /* `bytes`: what they take. */
-static hwnas_status take_weights(rows *r, size_t *bytes, const hwnas_onednn_source *source,
-                                 const hwnas_node *root, const char *name)
+static hwnas_status take_weights(rows *r, size_t *bytes, const onednn_device *device,
+                                 const hwnas_onednn_source *source, const hwnas_node *root,
+                                 const char *name)
 {
     const hwnas_tensor *kernel = hwnas_node_input(source->graph, root, 1);
     const hwnas_node *packed = packed_kernel(source, root);
     const bool is_turned = root->op->id == HWNAS_OP_MATMUL;
     void *weights, *copy = NULL;
     if (packed) {
-        TRY(hwnas_packed_rows_new(&r->packed, source->packed_graph, packed, is_turned, r->n_vectors,
-                                  name));
+        const bool are_many = r->n_vectors > MAX_VECTORS;
+        TRY(hwnas_packed_rows_new(&r->packed, source->packed_graph, packed, is_turned,
+                                  are_many ? 0 : r->n_vectors, name));
         *bytes = hwnas_packed_rows_bytes(r->packed);
-        return HWNAS_OK;
+        return are_many ? hwnas_packed_panels_new(&r->panels, device, r->packed, r->n_vectors,
+                                                  r->n_in, r->n_out, name)
+                        : HWNAS_OK;
     }
     *bytes = (size_t)(r->n_tiles * HWNAS_LANES * r->n_in) * sizeof *r->weights;
     TRY(hwnas_try_alloc(&weights, *bytes, name));
@@ -138,23 +146,23 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     const hwnas_node *root = &graph->nodes[group->chain.nodes[0]];
     rows *r = step->state = hwnas_alloc(sizeof *r);
     void *bias;
-    (void)device;
     r->n_in = n_in_of(graph, root);
     r->n_vectors = hwnas_tensor_count(hwnas_node_input(graph, root, 0)) / r->n_in;
     r->n_out = hwnas_tensor_count(hwnas_node_output(graph, root)) / r->n_vectors;
     r->n_tiles = (r->n_out + HWNAS_LANES - 1) / HWNAS_LANES;
     const size_t bias_bytes = (size_t)r->n_out * sizeof *r->bias;
-    TRY(take_weights(r, &step->bytes, source, root, step->name));
-    TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));
-    r->bias = bias;
-    if (group->bias >= 0)
+    TRY(take_weights(r, &step->bytes, device, source, root, step->name));
+    if (group->bias >= 0) {
+        TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));
+        r->bias = bias;
         hwnas_tensor_fill(&graph->tensors[group->bias], r->bias);
+        step->bytes += bias_bytes;
+    }
     step->n_inputs = step->n_outputs = 1;
     step->input_ids = hwnas_arena_alloc(arena, (1 + HWNAS_ONEDNN_MAX_POSTS) * sizeof(int));
     step->input_ids[0] = root->inputs[0];
     take_posts(step, r, group);
     step->output_ids = hwnas_arena_copy(arena, &group->chain.output, sizeof *step->output_ids);
-    step->bytes += bias_bytes;
     return HWNAS_OK;
 }
 
@@ -226,20 +234,15 @@ static void apply_operand(float *values, const float *operand, int64_t n, dnnl_a
             values[i] *= operand[i];
 }
 
-/* Tiles `first` to `end`, and what is behind the product. */
-static void run_part(const hwnas_onednn_step *step, int64_t first, int64_t end)
+/* What is behind the product, for results `from` to `end` of each vector. */
+static void finish(const hwnas_onednn_step *step, int64_t from, int64_t end)
 {
     const rows *r = step->state;
     float *out = hwnas_onednn_values(step->outputs[0]);
-    const int64_t from = first * HWNAS_LANES;
-    const int64_t n = (end * HWNAS_LANES < r->n_out ? end * HWNAS_LANES : r->n_out) - from;
-    if (r->packed)
-        hwnas_packed_rows_multiply(out, r->packed, first, end);
-    else
-        multiply(out, r, hwnas_onednn_values(step->inputs[0]), first, end);
+    const int64_t n = (end < r->n_out ? end : r->n_out) - from;
     for (int64_t v = 0; v < r->n_vectors; v++) {
         float *part = out + v * r->n_out + from;
-        for (int64_t i = 0; i < n; i++)
+        for (int64_t i = 0; i < n && r->bias; i++)
             part[i] += r->bias[from + i];
         for (int i = 0; i < r->n_posts; i++) {
             const hwnas_onednn_post *p = &r->posts[i];
@@ -254,6 +257,39 @@ static void run_part(const hwnas_onednn_step *step, int64_t first, int64_t end)
     }
 }
 
+/* Tiles `first` to `end`. */
+static void run_part(const hwnas_onednn_step *step, int64_t first, int64_t end)
+{
+    const rows *r = step->state;
+    float *out = hwnas_onednn_values(step->outputs[0]);
+    if (r->packed)
+        hwnas_packed_rows_multiply(out, r->packed, first, end);
+    else
+        multiply(out, r, hwnas_onednn_values(step->inputs[0]), first, end);
+    finish(step, first * HWNAS_LANES, end * HWNAS_LANES);
+}
+
+/* Panel by panel, while what came of it is in the cache. */
+static dnnl_status_t run_panels(const hwnas_onednn_step *step, const onednn_device *device)
+{
+    const rows *r = step->state;
+    const float *in = hwnas_onednn_values(step->inputs[0]);
+    float *out = hwnas_onednn_values(step->outputs[0]);
+    int failed = dnnl_success;
+#pragma omp parallel for num_threads(device->threads) schedule(static) if (device->threads > 1)
+    for (int64_t first = 0; first < r->n_out; first += HWNAS_PANEL) {
+        const int thread = device->threads > 1 ? omp_get_thread_num() : 0;
+        const int status =
+            hwnas_packed_panels_multiply(out, r->panels, r->packed, in, first, thread);
+        if (status == dnnl_success)
+            finish(step, first, first + HWNAS_PANEL);
+        else
+#pragma omp atomic write
+            failed = status;
+    }
+    return (dnnl_status_t)failed;
+}
+
 static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
 {
     enum { WORTH_A_THREAD = 1 << 15 }; /* weights */
@@ -261,6 +297,8 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     int64_t n_parts = r->n_in * r->n_out / WORTH_A_THREAD;
     n_parts = n_parts > device->threads ? device->threads : n_parts;
     n_parts = n_parts > r->n_tiles ? r->n_tiles : n_parts;
+    if (r->panels)
+        return run_panels(step, device);
     if (r->packed)
         hwnas_packed_rows_take(r->packed, hwnas_onednn_values(step->inputs[0]));
     if (n_parts < 2) {
@@ -279,6 +317,7 @@ static void free_rows(void *state)
     if (!r)
         return;
     free(r->weights);
+    hwnas_packed_panels_free(r->panels);
     hwnas_packed_rows_free(r->packed);
     free(r->bias);
     free(r);

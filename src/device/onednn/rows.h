@@ -1,4 +1,4 @@
-/* rows.h: a matrix times a few vectors, as a step.
+/* rows.h: a matrix times a few vectors, as a step; times many, where its weights are packed.
  *
  * With so few, each weight is read from memory for a handful of products, and how fast that goes is
  * all that counts: weights are kept in the order in which they are read. */
@@ -8,9 +8,9 @@
 #include "device/onednn/groups.h"
 #include "device/onednn/onednn_steps.h"
 
-/* Whether the group is such a product (`linear`, `matmul`, a convolution of single pixels) with
- * nothing behind it that these loops do not know. */
-bool hwnas_onednn_rows_fit(const hwnas_graph *graph, const hwnas_onednn_group *group);
+/* Whether the group, of the source's graph, is such a product (`linear`, `matmul`, a convolution of
+ * single pixels) with nothing behind it that these loops do not know. */
+bool hwnas_onednn_rows_fit(const hwnas_onednn_source *source, const hwnas_onednn_group *group);
 /* As hwnas_onednn_fused_compile(). */
 HWNAS_CHECKED hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step,
                                                      const onednn_device *device,
