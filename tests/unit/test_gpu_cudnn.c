@@ -572,7 +572,7 @@ static void what_cublas_does_behind_a_product(void **state)
             for (const char *c = table[i].behind; *c; c++) {
                 int weight = -1;
                 if (strchr("*/", *c))
-                    ok(hwnas_graph_add_weight(&weight, graph, "n", 1, number, HWNAS_INIT_ONE,
+                    ok(hwnas_graph_add_weight(&weight, graph, "n", 1, number, HWNAS_INIT_FAN_FIRST,
                                               true));
                 if (*c == 'b')
                     ok(hwnas_graph_add_weight(&weight, graph, "b", 1, row, HWNAS_INIT_FAN_FIRST, true));
@@ -596,7 +596,7 @@ static void what_cublas_does_behind_a_product(void **state)
         }
 }
 
-/* One row, one column, a slice that begins at an odd place, a result that is a part of another. */
+/* One row, one column, slices that begin at odd places. */
 static void products_of_odd_shapes(void **state)
 {
     (void)state;
@@ -611,7 +611,9 @@ static void products_of_odd_shapes(void **state)
         snprintf(attrs, sizeof attrs, "out=%d", table[i].out);
         hwnas_graph *graph = product_net("linear", attrs, &x, &out, table[i].rank, table[i].dims);
         hwnas_graph_add_output(graph, add(graph, "concat", "axis=-1", out, x));
+        n_products();
         run_on_both(attrs, "0", graph, 0, HWNAS_F32, 1e-5);
+        assert_true(n_products() > 0);
         hwnas_graph_free(graph);
     }
     int x;
@@ -625,6 +627,22 @@ static void products_of_odd_shapes(void **state)
     n_products();
     run_on_both("slices", "0", graph, 0, HWNAS_F32, 1e-5);
     assert_true(n_products() > 0);
+    hwnas_graph_free(graph);
+}
+
+/* Numbers that are none together: each is a step of its own. */
+static void numbers_behind_a_product_do_not_vanish(void **state)
+{
+    (void)state;
+    int x, out, large, small;
+    const int64_t one[] = {1};
+    hwnas_graph *graph = product_net("matmul", "", &x, &out, 3, (int64_t[]){1, 8, 8});
+    ok(hwnas_graph_add_constant(&large, graph, "large", 1, one, (const float[]){1e30F}));
+    ok(hwnas_graph_add_constant(&small, graph, "small", 1, one, (const float[]){1e-30F}));
+    out = add(graph, "mul", "", add(graph, "mul", "", add(graph, "mul", "", out, large), small),
+              small);
+    hwnas_graph_add_output(graph, add(graph, "mul", "", add(graph, "mul", "", out, small), large));
+    run_on_both("numbers", "0", graph, 0, HWNAS_F32, 1e-5);
     hwnas_graph_free(graph);
 }
 
@@ -689,6 +707,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(exact_products_are_not_by_cudnn),
         cmocka_unit_test(what_cublas_does_behind_a_product),
         cmocka_unit_test(products_of_odd_shapes),
+        cmocka_unit_test(numbers_behind_a_product_do_not_vanish),
         cmocka_unit_test(what_cublas_refuses_is_a_kernel_of_ours),
         cmocka_unit_test(a_plan_that_does_not_run_is_left_out),
         cmocka_unit_test(the_gpu_is_lost),

@@ -96,9 +96,10 @@ hwnas_status hwnas_cudnn_net_new(hwnas_cudnn_net **out, hwnas_cuda_device *devic
         hwnas_cudnn_lay_out(&cut);
         hwnas_cudnn_emit(&cut, &bans, &again);
         hwnas_fusion_done(&cut.plan);
-        if (!compile)
+        if (!again && !compile)
             hwnas_cudnn_make_plans(net);
-        TRY_OUT(compile_steps(net, &bans, &again, compile ? compile : compile_step));
+        if (!again)
+            TRY_OUT(compile_steps(net, &bans, &again, compile ? compile : compile_step));
         if (again && i == MAX_ATTEMPTS)
             TRY_OUT(hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                                "'%s' was cut in %d ways, and cuDNN took none", graph->name, i));

@@ -5,6 +5,7 @@
 #include "device/cudnn/cublas.h"
 
 #include <cudnn.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "device/cudnn/live.h"
@@ -112,9 +113,10 @@ static bool add_operator(product *p, const hwnas_cudnn_operation *o, const hwnas
         p->ports[ADDED] = other;
     else
         return false;
-    return true;
+    return isnormal(p->scale); /* as one number it may be none, where each by itself is */
 }
 
+/* False where it is more than a product. */
 static bool read_operation(product *p, const hwnas_cudnn_operation *o)
 {
     const hwnas_cudnn_op *first = &o->ops[0];
@@ -140,7 +142,7 @@ typedef struct matrix {
     int64_t ahead, next; /* values to the next column, to the next matrix */
 } matrix;
 
-/* False where neither rows nor columns lie close. */
+/* False where neither rows nor columns lie close, or too close. */
 static bool see(matrix *out, const hwnas_cudnn_port *port)
 {
     const int64_t *d = port->dims, *s = port->strides;
@@ -154,14 +156,32 @@ static bool see(matrix *out, const hwnas_cudnn_port *port)
     return (s[inner] == 1 || d[inner] == 1) && out->ahead >= d[inner];
 }
 
+/* Matrix number i; what is not there has the result's layout. */
+static bool see_matrix(matrix *out, const product *p, const hwnas_cudnn_operation *o, int i)
+{
+    const int port = p->ports[p->ports[i] < 0 ? RESULT : i];
+    return see(out, &o->ports[port]) && !(out->is_turned && i >= ADDED);
+}
+
+bool hwnas_cublas_can(const hwnas_cudnn_operation *o)
+{
+    product p;
+    matrix m;
+    if (o->is_full || !read_operation(&p, o))
+        return false;
+    for (int i = 0; i < N_MATRICES; i++)
+        if (!see_matrix(&m, &p, o, i))
+            return false;
+    return true;
+}
+
 static cublasStatus_t make_layouts(product *p, bool *is_turned, const hwnas_cudnn_operation *o)
 {
     const int32_t batch = (int32_t)o->ports[p->ports[RESULT]].dims[0];
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     for (int i = 0; i < N_MATRICES && !status; i++) {
-        const int port = p->ports[i] < 0 ? p->ports[RESULT] : p->ports[i];
         matrix m;
-        if (!see(&m, &o->ports[port]) || (m.is_turned && i >= ADDED))
+        if (!see_matrix(&m, p, o, i))
             return CUBLAS_STATUS_NOT_SUPPORTED;
         is_turned[i] = m.is_turned;
         status = p->api->create_layout(&p->layouts[i], CUDA_R_32F, m.rows, m.columns, m.ahead);
@@ -256,8 +276,7 @@ static hwnas_status cublas_compile(hwnas_cudnn_step *step, hwnas_cudnn_net *net)
     if (!net->device->cudnn)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s': cuBLAS is not to be used", step->name);
     product *p = o->product = hwnas_alloc(sizeof *p);
-    if (o->is_full || !read_operation(p, o))
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' is more than a product", step->name);
+    read_operation(p, o); /* hwnas_cublas_can() */
     if (!live || net->is_ahead)
         return HWNAS_OK;
     p->api = hwnas_live_cublas(live);

@@ -29,9 +29,10 @@ typedef struct hwnas_cublas_api {
 /* The library that cuDNN uses, which must be open. Not for two threads at once. */
 HWNAS_CHECKED hwnas_status hwnas_cublas_open(const hwnas_cublas_api **out);
 
-/* Whether the operation is for a step of the kind hwnas_cublas. That is one product: a number times
- * it, plus a matrix of the result's shape, plus a bias, and a ReLU, each of them or not. What is
- * more, its compile() refuses, and the graph is cut anew without what came last. */
+/* Whether the operation is for a step of the kind hwnas_cublas: it begins with an exact product. */
 bool hwnas_cublas_takes(const hwnas_cudnn_operation *o);
+/* Whether such an operation is one product of cuBLAS's: a number times it, plus a matrix of the
+ * result's shape, plus a bias, and a ReLU, each of them or not. */
+bool hwnas_cublas_can(const hwnas_cudnn_operation *o);
 
 #endif

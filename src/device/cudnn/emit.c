@@ -200,7 +200,7 @@ static void emit_group(hwnas_cudnn_cut *cut, const hwnas_cudnn_group *group,
         return;
     default:
         o = hwnas_alloc(sizeof *o);
-        if (hwnas_cudnn_lower(o, cut, group)) {
+        if (hwnas_cudnn_lower(o, cut, group) && (!hwnas_cublas_takes(o) || hwnas_cublas_can(o))) {
             add_engine(cut, group, o);
             return;
         }
