@@ -1,6 +1,4 @@
 /* onnx_read_norm.c: normalisations, and softmax in its other forms. */
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "onnx/onnx_build.h"
@@ -102,8 +100,7 @@ hwnas_status hwnas_onnx_read_mvn(int *out, hwnas_onnx_reader *r, const Onnx__Nod
     return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, x, deviation));
 }
 
-/* Zeros stay zeros, as ONNX defines it: a norm below all that squares of normal floats can add up to
- * counts as that. */
+/* Zeros stay zeros, as ONNX defines it: a norm of 0 divides as 1. */
 hwnas_status hwnas_onnx_read_lp_norm(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                      const char *name)
 {
@@ -113,11 +110,12 @@ hwnas_status hwnas_onnx_read_lp_norm(int *out, hwnas_onnx_reader *r, const Onnx_
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     if (p != 1 && p != 2)
         hwnas_onnx_refuse(&b, "p", "is neither 1 nor 2");
-    const hwnas_attr limits[] = {hwnas_attr_number(p == 1 ? FLT_MIN : sqrt(FLT_MIN)),
-                                 hwnas_attr_number(INFINITY)};
     int norm =
         hwnas_onnx_reduce(&b, p == 1 ? HWNAS_OP_REDUCE_L1 : HWNAS_OP_REDUCE_L2, x, 1, &axis, true);
-    norm = hwnas_onnx_make(&b, HWNAS_OP_CLIP, limits, norm, -1);
+    const int zero = hwnas_onnx_number(&b, 0, HWNAS_FLOAT32);
+    const int one = hwnas_onnx_number(&b, 1, HWNAS_FLOAT32);
+    const int is_zero = hwnas_onnx_make(&b, HWNAS_OP_EQUAL, NULL, norm, zero);
+    norm = hwnas_onnx_make_n(&b, HWNAS_OP_WHERE, NULL, 3, (const int[]){is_zero, one, norm});
     return hwnas_onnx_built(out, &b, hwnas_onnx_make(&b, HWNAS_OP_DIV, NULL, x, norm));
 }
 
