@@ -69,8 +69,7 @@ typedef struct hwnas_session {
     size_t next_round;     /* n_done from which on the front is measured */
     double run_seconds;    /* of the measured trials, without trainings, ... */
     size_t n_run;          /* ... of which so many were undisturbed */
-    /* The time left is as much as measuring the front takes, and the next training. */
-    bool is_deadline_near;
+    bool is_deadline_near; /* the time left is as much as measuring the front takes */
     uint64_t next;         /* number of the next trial */
     uint64_t n_failed, n_warm;
     uint64_t n_outside; /* of the other study's, left out: beyond the predictor's domain */

@@ -41,19 +41,23 @@ static bool find_due(size_t *id, hwnas_session *s, bool is_over)
 {
     const double mean = s->n_run ? s->run_seconds / (double)s->n_run : s->job->max_seconds;
     const double left = hwnas_session_seconds_left(s);
-    const double now = is_over ? INFINITY : hwnas_now();
     const double next = is_over ? 0 : next_training_seconds(s);
     const bool is_round = s->n_done >= s->next_round;
     if (left <= 0 || !s->waiting.n ||
         (!is_over && !is_round && (double)s->waiting.n * mean + next < left))
         return false;
+    /* Before a training that leaves no time for it, what was put off has its other tries at once,
+     * as in the end. */
+    const double n_all = (double)hwnas_waiting_front(id, &s->waiting, &s->steady, INFINITY);
+    const bool is_last = is_over || (next > 0 && n_all * mean + next >= left);
+    const double now = is_last ? INFINITY : hwnas_now();
     const size_t n_possible = hwnas_waiting_possible(id, &s->waiting, now);
     const size_t n_front = hwnas_waiting_front(id, &s->waiting, &s->steady, now);
     const size_t n = s->job->goals.is_aggressive ? n_front : n_possible;
     if (is_round && !n_front)
         s->next_round = 2 * s->n_done;
-    s->is_deadline_near = (double)n_front * mean + next >= left;
-    if (is_over || s->is_deadline_near)
+    s->is_deadline_near = (double)n_front * mean >= left;
+    if (is_last || s->is_deadline_near)
         return n > 0;
     return now >= s->waiting.next_try && ((is_round && n_front) || (double)n * mean + next >= left);
 }

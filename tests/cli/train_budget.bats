@@ -260,6 +260,14 @@ scripted() {
     MORTAL_CLOCK=$PWD/clock HWNAS=$here/mortal ends 0 search job.yaml --json
     # Twelve trainings of 100 s: the last one is over after the time is, and waits.
     is out "d['ended'] == 'the time is over' and d['finished'] >= 10 and d['remeasured'] >= 1 and d['waiting'] <= 1"
+    # Disturbed, what waits has its other tries before that training.
+    : >clock
+    rm train.nas_bench_macro.csv
+    STILL_NOISE=0,0,1,1 STILL_CLOCK=$PWD/compiled MORTAL_CLOCK=$PWD/clock HWNAS=$here/mortal ends 0 search job.yaml --study noisy.db --json
+    is out "d['ended'] == 'the time is over' and d['finished'] >= 10 and d['waiting'] <= 1"
+    /usr/bin/python3 -c '
+import sqlite3
+assert sqlite3.connect("noisy.db").execute("SELECT count(*) FROM event WHERE kind = ?", ("put off",)).fetchone()[0] >= 1'
 }
 
 @test "the time that a training takes is none of a measurement's" {
