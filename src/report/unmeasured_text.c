@@ -12,10 +12,10 @@ static void add_estimates(hwnas_str *out, const hwnas_summary *s)
         hwnas_str_addf(out, ": %.1f %% off in the median", 100 * s->estimate_error);
 }
 
-/* The front lacks them, and nothing else would say so. Other limits are met by other networks. */
+/* The front lacks them, and nothing else would say so. */
 static void add_waiting(hwnas_str *out, const hwnas_summary *s)
 {
-    if (!s->n_waiting || s->has_other_limits)
+    if (!s->n_waiting)
         return;
     const char *subject = s->n_waiting == 1 ? "it" : "them";
     hwnas_str_addf(out, "\nwaiting     %zu that may belong on the front", s->n_waiting);

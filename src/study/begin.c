@@ -332,6 +332,8 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
     free(seconds);
     TRY(hwnas_facts_check_devices(s->store, s->job, s->setup.evaluator));
     TRY(hwnas_facts_write_devices(s->store, s->job, s->setup.evaluator));
+    /* What an earlier session left is not what this one leaves, however it ends. */
+    TRY(hwnas_store_set(s->store, HWNAS_WAITING_FACT, "{}"));
     TRY(hwnas_session_replay(s));
     return make_ready(s);
 }

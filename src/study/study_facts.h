@@ -40,7 +40,7 @@ HWNAS_CHECKED hwnas_status hwnas_facts_check_weights(hwnas_store *store, const c
 HWNAS_CHECKED hwnas_status hwnas_facts_write_conditions(hwnas_store *store);
 
 /* An object: how many "networks" a session left without the measurement that they need, how many of
- * them are "trained", and whether it "has_time" for one. */
+ * them are "trained", and whether it "has_time" for one. Empty while a session runs. */
 #define HWNAS_WAITING_FACT "waiting"
 
 /* What the study's strategy was made for; false: the study does not say. */

@@ -121,6 +121,13 @@ long hwnas_summary_winner(const hwnas_summary *s)
 
 /* ---- Reading ---- */
 
+/* A damaged fact says nothing. */
+static size_t count_in(const json_t *fact, const char *key)
+{
+    const json_int_t n = json_integer_value(json_object_get(fact, key));
+    return n > 0 ? (size_t)n : 0;
+}
+
 static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
 {
     const hwnas_place place = {.file = s->study};
@@ -151,8 +158,8 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
     TRY_OUT(hwnas_confirmed_load(&s->confirmed, store));
     TRY_OUT(hwnas_verified_load(&s->verified, store));
     TRY_OUT(hwnas_facts_json(&waiting, store, HWNAS_WAITING_FACT));
-    s->n_waiting = (size_t)json_integer_value(json_object_get(waiting, "networks"));
-    s->n_waiting_trained = (size_t)json_integer_value(json_object_get(waiting, "trained"));
+    s->n_waiting = count_in(waiting, "networks");
+    s->n_waiting_trained = count_in(waiting, "trained");
     s->waits_for_time = json_is_false(json_object_get(waiting, "has_time"));
     s->wall_seconds = json_number_value(wall);
     s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
@@ -259,6 +266,7 @@ static hwnas_status read(hwnas_summary *s, hwnas_store *store, const hwnas_summa
     TRY(read_facts(s, store));
     if (view->constraints) {
         s->has_other_limits = true;
+        s->n_waiting = s->n_waiting_trained = 0; /* other limits are met by other networks */
         TRY(hwnas_other_limits_read(&s->job, s->identity, view->constraints));
     }
     hwnas_status status = view->is_brief ? read_outlines(s, store, &d) : read_whole(s, store, &d);

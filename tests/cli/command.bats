@@ -451,6 +451,7 @@ END
 # A trainer that presses Ctrl-C for the user in its sixth training.
 @test "what was trained and waits for its latency when a search is ended is told, and measured by the next session" {
     printf '%s\n' '#!/bin/sh' 'echo "$HWNAS_CODE" >>calls' '[ "$(wc -l <calls)" != 6 ] || { kill -INT "$(cat pid)"; sleep 60; }' \
+        '[ ! -e deadly ] || { kill -9 "$(cat pid)"; sleep 1; }' \
         'echo "$HWNAS_CODE" | tr 012 567 | cut -c1-2' >train
     chmod +x train
     local got=0 how=(search --space nas_bench_macro --objectives accuracy,latency.p50 --device null --strategy random --seed 1 --seconds 0.05 --accuracy command:./train --study s.db)
@@ -463,13 +464,33 @@ END
     says out "waiting     * that may belong on the front, * trained: 'hwnas search ... --resume' measures"
     ends 0 study show s.db --json
     is out 'd["waiting"] == d["waiting_trained"] > 0'
+    # Not of other limits, which other networks meet; nor what a damaged study says.
+    ends 0 study show s.db --json --constraints 'macs <= 1e12'
+    is out 'd["waiting"] == d["waiting_trained"] == 0'
+    cp s.db t.db
+    /usr/bin/python3 -c '
+import sqlite3
+with sqlite3.connect("t.db") as t:
+    assert t.execute("UPDATE fact SET value = ? WHERE key = ?", ("{\"networks\": -3, \"trained\": -1}", "waiting")).rowcount == 1'
+    ends 0 study show t.db
+    not grep -q ^waiting out
+    ends 0 study show t.db --json
+    is out 'd["waiting"] == d["waiting_trained"] == 0'
+    # While a session runs, and after it was killed, nobody knows.
+    touch deadly
+    got=0
+    undisturbed sh -c 'echo $$ >pid; exec "$@"' - "$HWNAS" "${how[@]}" --trials 10 --resume || got=$?
+    [ "$got" = 137 ]
+    rm deadly
+    ends 0 study show s.db
+    not grep -q ^waiting out
     # A session without time measures none.
     undisturbed "$HWNAS" "${how[@]}" --trials 10 --minutes 0.0001 --resume >out
     says out "waiting     *: 'hwnas search ... --resume' with more time measures"
     # One without a further trial measures all.
     undisturbed "$HWNAS" "${how[@]}" --trials 6 --json --resume >out
     is out 'd["finished"] == 6 and d["waiting"] == 0 and d["remeasured"] > 0'
-    [ -z "$(sort calls | uniq -c | awk '$1 > 1' | sed 1d)" ] # the one that was interrupted alone begins again
+    [ -z "$(sort calls | uniq -c | awk '$1 > 1' | sed 1d)" ] # the one that was interrupted or killed alone begins again
     ends 0 study show s.db
     not grep -q ^waiting out
 }
