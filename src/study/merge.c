@@ -12,16 +12,18 @@
 
 /* What a study that is made of others takes from the first: `job` is the last, as it says that all
  * are there. */
-static const char *const facts[] = {
-    "version",    "proposing", "space",       "fingerprint", "devices",          "strategy",
-    "conditions", "held",      "environment", "source",      HWNAS_WEIGHTS_FACT, "job"};
+static const char *const facts[] = {"version",     "proposing", "space",      "fingerprint",
+                                    "devices",     "strategy",  "conditions", "held",
+                                    "environment", "source",    "job"};
 enum { N_FACTS = sizeof facts / sizeof *facts };
 
 typedef struct merge {
     hwnas_store *to;
     const char *first; /* name of the study that the others are compared with */
     json_t *fingerprint, *devices;
-    char *space, *weights; /* of a supernet; NULL: none */
+    char *space;
+    char *weights; /* of the first study that says of which supernet it is; NULL: none does */
+    const char *weights_of; /* its name */
     void *codes; /* search tree of those that are taken */
     hwnas_merged done;
     double seconds;
@@ -29,12 +31,11 @@ typedef struct merge {
 
 /* ---- Whether they fit together ---- */
 
-static hwnas_status fail_other(const merge *m, const char *study, const char *what)
+static hwnas_status fail_other(const char *study, const char *what, const char *than)
 {
     const hwnas_place place = {.file = study};
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_INPUT, &place, "it has another %s than %s", what, m->first),
-        "only studies of one job can be merged; seed and strategy may differ");
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place, "it has another %s than %s", what, than),
+                      "only studies of one job can be merged; seed and strategy may differ");
 }
 
 /* The part of a job that says what its trials mean. */
@@ -56,39 +57,49 @@ static hwnas_status read_json(json_t **out, hwnas_store *from, const char *key)
                 : hwnas_fail(HWNAS_E_INPUT, &place, "the study does not say what it searched for");
 }
 
-static hwnas_status check(const merge *m, hwnas_store *from)
+/* An older study does not say; all that do are of the same supernet. */
+static hwnas_status check_weights(merge *m, hwnas_store *from)
+{
+    char *weights = NULL;
+    TRY(hwnas_store_get(&weights, from, HWNAS_WEIGHTS_FACT));
+    if (weights && !m->weights) {
+        m->weights = weights;
+        m->weights_of = hwnas_store_path(from);
+        return HWNAS_OK;
+    }
+    const bool is_other = weights && strcmp(weights, m->weights) != 0;
+    free(weights);
+    return is_other ? fail_other(hwnas_store_path(from), "supernet", m->weights_of) : HWNAS_OK;
+}
+
+static hwnas_status check(merge *m, hwnas_store *from)
 {
     hwnas_status status = HWNAS_OK;
     const char *study = hwnas_store_path(from), *key;
     json_t *fingerprint = NULL, *devices = NULL, *value;
-    char *space = NULL, *weights = NULL;
+    char *space = NULL;
     TRY_OUT(read_json(&fingerprint, from, "fingerprint"));
     TRY_OUT(read_json(&devices, from, "devices"));
     TRY_OUT(hwnas_store_get(&space, from, "space"));
     if (!space || strcmp(space, m->space) != 0) {
-        status = fail_other(m, study, "space");
+        status = fail_other(study, "space", m->first);
         goto out;
     }
-    TRY_OUT(hwnas_store_get(&weights, from, HWNAS_WEIGHTS_FACT));
-    if (weights && m->weights && strcmp(weights, m->weights) != 0) {
-        status = fail_other(m, study, "supernet");
-        goto out;
-    }
+    TRY_OUT(check_weights(m, from));
     json_object_foreach(meaning_of(fingerprint), key,
                         value) if (!json_equal(value, json_object_get(m->fingerprint, key)))
     {
-        status = fail_other(m, study, key);
+        status = fail_other(study, key, m->first);
         goto out;
     }
     if (json_object_size(fingerprint) != json_object_size(m->fingerprint))
-        status = fail_other(m, study, "job");
+        status = fail_other(study, "job", m->first);
     else if (!json_equal(devices, m->devices))
-        status = fail_other(m, study, "machine");
+        status = fail_other(study, "machine", m->first);
 out:
     json_decref(fingerprint);
     json_decref(devices);
     free(space);
-    free(weights);
     return status;
 }
 
@@ -180,8 +191,8 @@ static hwnas_status begin(merge *m, hwnas_store *from)
     TRY(read_json(&m->devices, from, "devices"));
     meaning_of(m->fingerprint);
     TRY(hwnas_store_get(&m->space, from, "space"));
-    TRY(hwnas_store_get(&m->weights, from, HWNAS_WEIGHTS_FACT));
-    return m->space ? HWNAS_OK : fail_other(m, m->first, "format");
+    TRY(check_weights(m, from));
+    return m->space ? HWNAS_OK : fail_other(m->first, "format", m->first);
 }
 
 static hwnas_status take(merge *m, hwnas_store **from, size_t n)
@@ -196,6 +207,8 @@ static hwnas_status take(merge *m, hwnas_store **from, size_t n)
     }
     snprintf(seconds, sizeof seconds, "%.3f", m->seconds);
     TRY(hwnas_store_set(m->to, "wall_seconds", seconds));
+    if (m->weights)
+        TRY(hwnas_store_set(m->to, HWNAS_WEIGHTS_FACT, m->weights));
     return copy_facts(m, from[0]);
 }
 

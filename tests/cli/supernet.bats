@@ -143,6 +143,17 @@ import sqlite3
 with sqlite3.connect("t.db") as t:
     assert t.execute("UPDATE fact SET value = ? WHERE key = ?", ("another", "weights")).rowcount == 1'
     refuses 2 't.db: it has another supernet than s.db' study merge s.db t.db --out none.db
+    # One that does not say hides none of the others, and what they are of is known of all.
+    /usr/bin/python3 -c '
+import sqlite3
+with sqlite3.connect("both.db") as old:
+    assert old.execute("DELETE FROM fact WHERE key = ?", ("weights",)).rowcount == 1'
+    refuses 2 't.db: it has another supernet than s.db' study merge both.db s.db t.db --out none.db
+    ends 0 study merge both.db s.db --out all.db
+    /usr/bin/python3 -c '
+import sqlite3
+of = [sqlite3.connect(f).execute("SELECT value FROM fact WHERE key = ?", ("weights",)).fetchone() for f in ("s.db", "all.db")]
+assert of[0] and of[0] == of[1], of'
 }
 
 @test "a supernet that was killed goes on, and comes to the same weights" {
