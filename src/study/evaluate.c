@@ -124,10 +124,12 @@ static bool would_miss(const hwnas_trial *trial, const hwnas_evaluator *e, const
 static hwnas_status run(hwnas_measurement *out, hwnas_candidate *c, double *seconds,
                         const hwnas_trial *trial, hwnas_evaluator *e, int device)
 {
+    const int n_in_vain = e->n_in_vain;
     TRY(hwnas_evaluate_run(out, trial, e, c, device, *seconds));
     if (!c->rung || !out->is_unstable || !would_miss(trial, e, c, device, out))
         return HWNAS_OK;
     c->rung = 0;
+    e->n_in_vain = n_in_vain; /* both are one measurement of the trial */
     *seconds = e->options.max_seconds;
     return hwnas_evaluate_run(out, trial, e, c, device, *seconds);
 }

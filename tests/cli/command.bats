@@ -511,4 +511,8 @@ with sqlite3.connect("t.db") as t:
     undisturbed "$HWNAS" "${how[@]}" --study t.db >out
     ends 0 study trials t.db --json
     is out 'all(t["feasible"] and ("--seconds 0.125 " in t["measurement"]["command"]) == bool(t.get("rung")) for t in d["trials"])'
+    # Both are one measurement: where all are disturbed, three networks are tried several times, and others once.
+    STILL_SHARED=1 undisturbed "$HWNAS" "${how[@]/1.2 ms/0.99 ms}" --study u.db >out || [ $? = 4 ]
+    ends 0 study trials u.db --json
+    is out '[t["measurement"]["attempts"] > 1 for t in d["trials"]][:4] == [True, True, True, False]'
 }
