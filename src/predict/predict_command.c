@@ -184,6 +184,13 @@ static bool was_ended(hwnas_training_program *p, hwnas_digest digest)
     return true;
 }
 
+/* Of a training that was ended, and whose curve is kept; it is claimed. */
+static void forget(const hwnas_training_program *p, hwnas_digest digest)
+{
+    if (p->forget)
+        p->forget(p, digest);
+}
+
 /* READY: the network is ours to train. What others train is looked for again later; as they keep
  * their result before they give up their claim, it is there when we have the claim. */
 static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
@@ -196,11 +203,30 @@ static hwnas_status claim(batch *b, request *r, hwnas_run_state *state)
     TRY(hwnas_results_refresh(results));
     if (b->predictor->curves && hwnas_results_refresh(b->predictor->curves) != HWNAS_OK)
         hwnas_error_clear(); /* what cannot be read costs no training */
-    if (!hwnas_results_find(results, r->digest) && !was_ended(b->predictor, r->digest))
+    const bool is_known = hwnas_results_find(results, r->digest) != NULL;
+    if (!is_known && !was_ended(b->predictor, r->digest))
         return HWNAS_OK;
+    if (!is_known)
+        forget(b->predictor, r->digest);
     *state = HWNAS_RUN_OVER;
     hwnas_claims_give_up(b->claims, r->digest);
     return HWNAS_OK;
+}
+
+/* A process that was killed between keeping the curve and forgetting the training has left that;
+ * what cannot be removed costs no result. */
+static void tidy(batch *b, hwnas_digest digest)
+{
+    bool is_ours = false;
+    if (!b->predictor->forget)
+        return;
+    if ((!b->claims && hwnas_claims_open(&b->claims, b->predictor->results->path) != HWNAS_OK) ||
+        hwnas_claims_take(&is_ours, b->claims, digest) != HWNAS_OK)
+        hwnas_error_clear();
+    if (!is_ours)
+        return;
+    forget(b->predictor, digest);
+    hwnas_claims_give_up(b->claims, digest);
 }
 
 static hwnas_status prepare(void *context, hwnas_run *run)
@@ -281,8 +307,8 @@ static hwnas_status keep(void *context, hwnas_run *run)
         free(message);
     } else if (run->is_enough) {
         b->predictor->stopped = (hwnas_stopped_training){r->epochs.n, r->epochs.n_planned, r->end};
-        if (keep_curve(b, r, run) && b->predictor->forget)
-            b->predictor->forget(b->predictor, r->digest);
+        if (keep_curve(b, r, run))
+            forget(b->predictor, r->digest);
     } else {
         const hwnas_result result = {.digest = r->digest,
                                      .code = r->code,
@@ -310,8 +336,12 @@ static void tell(void *context)
 /* Asks for a network that is neither known nor asked for. */
 static void ask(batch *b, const hwnas_arch *arch, hwnas_digest digest)
 {
-    if (hwnas_results_find(b->predictor->results, digest) || was_ended(b->predictor, digest))
+    if (hwnas_results_find(b->predictor->results, digest))
         return;
+    if (was_ended(b->predictor, digest)) {
+        tidy(b, digest);
+        return;
+    }
     for (size_t i = 0; i < b->n; i++)
         if (!strcmp(b->requests[i].digest.hex, digest.hex))
             return;
@@ -352,7 +382,8 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
     if (b.n) {
         TRY_OUT(hwnas_command_check(base));
         hwnas_scratch_sweep(NULL);
-        TRY_OUT(hwnas_claims_open(&b.claims, p->results->path));
+        if (!b.claims)
+            TRY_OUT(hwnas_claims_open(&b.claims, p->results->path));
         status = hwnas_programs_run(&programs, b.runs, b.n);
         base->spent += hwnas_now() - b.begun;
         TRY_OUT(status);

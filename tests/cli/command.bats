@@ -427,6 +427,14 @@ END
     cmp <(cut -d, -f1-4 $results.curves.csv) <(cut -d, -f1-4 ../$results.curves.csv)
     [ -z "$(sort epochs | uniq -d)" ]
     [ -z "$(find $results.trainings -type f)" ]
+    # Killed between keeping a curve and removing the checkpoint: who asks for the network again removes it.
+    cp epochs before
+    for digest in $(grep -vFf <(cut -d, -f2 $results.csv) $results.curves.csv | cut -d, -f2); do echo 1 >"$results.trainings/$digest.pt"; done
+    [ "$(find $results.trainings -type f | wc -l)" -gt 1 ]
+    ends 0 "${how[@]/s.db/t.db}"
+    cmp epochs before
+    [ -z "$(find $results.trainings -type f)" ]
+    [ ! -e $results.csv-lock ]
 }
 
 @test "what misses a limit by its latency, measured or estimated, is not trained; all else is, once" {
