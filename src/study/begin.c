@@ -127,6 +127,14 @@ static hwnas_status check_tasks(const hwnas_session *s)
     return status;
 }
 
+/* Of whoever proposes trials, and so judges them. Reading the files takes a while, in which nobody
+ * is kept from the study. */
+static void find_weights(hwnas_session *s)
+{
+    if (hwnas_tasks_propose(s->tasks, hwnas_evaluator_tasks(s->setup.evaluator)))
+        hwnas_evaluator_weights(&s->weights_file, &s->weights, s->setup.evaluator);
+}
+
 hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *watch)
 {
     const hwnas_session_options *options = s->options;
@@ -145,6 +153,7 @@ hwnas_status hwnas_session_open(hwnas_session *s, const hwnas_training_watch *wa
         TRY(check_tasks(s));
     }
     TRY(hwnas_evaluator_train_first(s->setup.evaluator));
+    find_weights(s);
     return open_store(s);
 }
 
@@ -168,6 +177,8 @@ void hwnas_session_close(hwnas_session *s)
 {
     free(s->in_vain);
     free(s->exhausted);
+    free(s->weights_file);
+    free(s->weights);
     part_from_store(s);
     hwnas_store_close(s->store);
     hwnas_session_forget(s);
@@ -321,7 +332,7 @@ hwnas_status hwnas_session_begin(hwnas_session *s)
         return make_ready(s);
     }
     TRY(hwnas_facts_check(s->store, s->job, &s->setup));
-    TRY(hwnas_facts_check_weights(s->store, s->job->study, s->setup.evaluator, false));
+    TRY(hwnas_facts_check_weights(s->store, s->job->study, s->weights_file, s->weights, false));
     if (!s->told_version)
         TRY(hwnas_facts_note_version(s->store, s->job->study));
     s->told_version = true;

@@ -133,6 +133,19 @@ static bool has_twin(const hwnas_session *s, const hwnas_trial *trial, hwnas_set
     return false;
 }
 
+/* Those that have judged a network of this session: they may have been trained for it. */
+static hwnas_status check_weights(hwnas_session *s)
+{
+    char *file = NULL, *hash = NULL;
+    hwnas_evaluator_weights(&file, &hash, s->setup.evaluator);
+    const hwnas_status status =
+        hwnas_facts_check_weights(s->store, s->job->study, file, hash, true);
+    s->knows_weights = status == HWNAS_OK;
+    free(file);
+    free(hash);
+    return status;
+}
+
 /* `c` has the stage, and what it was estimated as. */
 static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_arch *walked,
                              bool is_new, hwnas_candidate c)
@@ -144,6 +157,8 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     c.may_wait = !s->is_shared && !trial->rung && hwnas_waiting_suits(&s->job->goals);
     c.rung = trial->rung;
     const double spent = training_seconds(s), started = hwnas_now();
+    const bool is_judged =
+        c.stage != HWNAS_STAGE_END && !trial->n_values; /* see hwnas_evaluate() */
     if (!trial->code)
         trial->code = hwnas_arch_code(walked);
     hwnas_status status = hwnas_graph_build(&graph, arch, c.settings.batch);
@@ -159,10 +174,8 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     if (stored == HWNAS_OK && status == HWNAS_OK)
         status = hwnas_evaluate(trial, s->setup.evaluator, &c);
     s->tried = NULL;
-    if (stored == HWNAS_OK && status == HWNAS_OK && !s->knows_weights) {
-        stored = hwnas_facts_check_weights(s->store, s->job->study, s->setup.evaluator, true);
-        s->knows_weights = stored == HWNAS_OK;
-    }
+    if (stored == HWNAS_OK && status == HWNAS_OK && is_judged && !s->knows_weights)
+        stored = check_weights(s);
     hwnas_graph_free(graph);
     hwnas_arch_free(arch);
     if (stored != HWNAS_OK || hwnas_trial_is_fatal(status))

@@ -77,6 +77,7 @@ typedef struct hwnas_session {
     bool went_on; /* a part of a trial went well, which others go on with */
     bool leaves_time; /* others say when the time is over */
     bool knows_weights; /* those that judge are the study's (study_facts.h) */
+    char *weights_file, *weights; /* as they were when it was opened; NULL: there are none */
     bool told_version; /* that another version of hwnas began the study is noted, if so */
     bool is_target_met;
     bool is_over;    /* no further trial is made; its front may be measured on */

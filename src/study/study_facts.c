@@ -249,28 +249,25 @@ out:
     return status;
 }
 
-hwnas_status hwnas_facts_check_weights(hwnas_store *store, const char *study,
-                                       const hwnas_evaluator *evaluator, bool is_used)
+hwnas_status hwnas_facts_check_weights(hwnas_store *store, const char *study, const char *file,
+                                       const char *hash, bool is_used)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_place place = {.file = study};
-    char *file = NULL, *mine = NULL, *theirs = NULL;
-    if (!hwnas_evaluator_weights(&file, &mine, evaluator))
+    char *theirs = NULL;
+    if (!file)
         return HWNAS_OK;
-    TRY_OUT(hwnas_store_get(&theirs, store, HWNAS_WEIGHTS_FACT));
-    if (!theirs && mine && is_used)
-        status = hwnas_store_set(store, HWNAS_WEIGHTS_FACT, mine);
-    else if (theirs && (!mine || strcmp(theirs, mine) != 0))
+    TRY(hwnas_store_get(&theirs, store, HWNAS_WEIGHTS_FACT));
+    if (!theirs && hash && is_used)
+        status = hwnas_store_set(store, HWNAS_WEIGHTS_FACT, hash);
+    else if (theirs && (!hash || strcmp(theirs, hash) != 0))
         status = hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &place,
-                       mine ? "the accuracies of this study are of other weights than those of %s"
+                       hash ? "the accuracies of this study are of other weights than those of %s"
                             : "the weights that the accuracies of this study are of are not there: "
                               "%s",
                        file),
             "bring them back with the samples beside them, or give another --study");
-out:
-    free(file);
-    free(mine);
     free(theirs);
     return status;
 }

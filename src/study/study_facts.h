@@ -28,10 +28,11 @@ HWNAS_CHECKED hwnas_status hwnas_facts_check_devices(hwnas_store *store, const h
 HWNAS_CHECKED hwnas_status hwnas_facts_write_devices(hwnas_store *store, const hwnas_job *job,
                                                      const hwnas_evaluator *evaluator);
 
-/* HWNAS_E_INPUT when the weights of a supernet are not those that the study's accuracies are of.
- * Without any so far (`is_used`: they have judged a network by now) they are noted. */
+/* HWNAS_E_INPUT when the weights of a supernet (hwnas_evaluator_weights(); `file` NULL: nobody
+ * judges by any) are not those that the study's accuracies are of. Without any so far (`is_used`:
+ * they have judged a network by now) they are noted. */
 HWNAS_CHECKED hwnas_status hwnas_facts_check_weights(hwnas_store *store, const char *study,
-                                                     const hwnas_evaluator *evaluator,
+                                                     const char *file, const char *hash,
                                                      bool is_used);
 /* The fact that says so: a hash. */
 #define HWNAS_WEIGHTS_FACT "weights"

@@ -21,6 +21,12 @@ static inline bool hwnas_tasks_have(hwnas_tasks tasks, int task)
 /* The lowest; HWNAS_N_TRIAL_TASKS: there is none. */
 int hwnas_tasks_first(hwnas_tasks tasks);
 
+/* Whether who does `tasks` of `all` that a trial has proposes trials: its first one is theirs. */
+static inline bool hwnas_tasks_propose(hwnas_tasks tasks, hwnas_tasks all)
+{
+    return !all || hwnas_tasks_have(tasks, hwnas_tasks_first(all));
+}
+
 /* Reads "measure" (on all devices), "train", or the name of a device of the job, or several of
  * them with commas between. HWNAS_E_USAGE: it is something else, or a device that runs nothing. */
 HWNAS_CHECKED hwnas_status hwnas_tasks_parse(hwnas_tasks *out, const char *words,

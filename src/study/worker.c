@@ -416,7 +416,7 @@ static void divide_tasks(worker *w)
 {
     const hwnas_tasks all = hwnas_evaluator_tasks(w->s.setup.evaluator);
     w->theirs = all & ~w->s.tasks;
-    w->proposes = !all || hwnas_tasks_have(w->s.tasks, hwnas_tasks_first(all));
+    w->proposes = hwnas_tasks_propose(w->s.tasks, all);
     set_lacks(w, lacks_at_first(w));
 }
 

@@ -401,6 +401,21 @@ left_and_right() {
     [ "$(sql "SELECT count(*) FROM \"case-$BATS_TEST_NUMBER\".trial WHERE status = 'ok'")" = 4 ]
 }
 
+@test "only who proposes networks, and so judges them, needs the weights of a supernet" {
+    cat >recipe.yaml <<END
+data: {train: $HWNAS_SRC/tests/data/fashion_images.gz, train-labels: $HWNAS_SRC/tests/data/fashion_labels.gz, validation: 0.5}
+epochs: 1
+END
+    job "accuracy: supernet:recipe.yaml" "devices: [{name: left, device: 'null'}, {name: right, device: 'null', threads: 2}]" device \
+        "objectives: [accuracy, latency.p50 on left, latency.p50 on right]" "strategy: random" "measure: {seconds: 0.01, estimate: off}" "budget: {trials: 2}"
+    export HWNAS_WORKER_PATIENCE=1
+    undisturbed ends 1 search job.yaml --study "$STUDY" --workers 1 --only right
+    sql "INSERT INTO \"case-$BATS_TEST_NUMBER\".fact (key, value) VALUES ('weights', 'those of another machine')"
+    undisturbed ends 1 worker "$STUDY" --only right
+    says err "no worker that does left was here"
+    undisturbed refuses 2 "the weights that the accuracies of this study are of are not there: recipe.nas_bench_macro.supernet.npz" worker "$STUDY" --only left
+}
+
 @test "a warm start that was interrupted is not gone on with by a worker that does a part" {
     job "budget: {trials: 6}" "device: 'null'" "objectives: [accuracy, latency.p50]" "measure: {seconds: 0.01}"
     undisturbed ends 0 search job.yaml --study old.db
