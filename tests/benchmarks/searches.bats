@@ -24,6 +24,7 @@ load helpers
     measures "$here/extrapolation" --quick --only gpt_m --size 100 --out "$BATS_TEST_TMPDIR/extrapolation.csv"
 }
 
+@test "curves" { measures benchmarks/curves --quick "$HWNAS_SRC/tests/data/fashion_curves.csv"; }
 @test "optimism" { measures "$here/optimism" --quick --work "$BATS_TEST_TMPDIR/optimism"; }
 @test "proxies" { measures "$here/proxies" --quick; }
 @test "suggest" { measures "$here/suggest" --quick; }
