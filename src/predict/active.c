@@ -194,6 +194,8 @@ static hwnas_status score_one(hwnas_estimate *out, active_predictor *p, const hw
     TRY(refit(p));
     TRY(count_costs(p));
     TRY(hwnas_predictor_score(&estimate, p->fitted, &arch, 1));
+    /* Of a size that nothing was trained of yet, it is trained where it may be the best. */
+    estimate.is_outside &= !hwnas_predictor_has_seen_values(p->fitted, arch);
     if (results_of(p)->n < allowance(p) &&
         (p->base.train_mode == HWNAS_TRAIN_EACH || may_be_best(p, &estimate, (double)costs.macs)))
         TRY(train(&estimate, p, &arch, 1));

@@ -6,6 +6,7 @@
 
 #include "base/intern.h"
 #include "graph/elaborate.h"
+#include "predict/domain.h"
 #include "predict/int8_loss.h"
 #include "study/evaluator.h"
 #include "study/write_network.h"
@@ -124,12 +125,16 @@ double hwnas_evaluate_free_violation(void *evaluator, const hwnas_arch *arch)
     return least;
 }
 
-/* Values outside are held wherever some are inside (held.h); where none is, all networks are. */
+/* Values outside are held wherever some are inside (held.h); where none is, all networks are. Sizes
+ * are known of what was fitted before the search: what is fitted in it learns from any. */
 static hwnas_source source_outside(const hwnas_evaluator *e, const hwnas_arch *arch)
 {
-    return !hwnas_predictor_has_seen_values(e->predictor, arch) ? HWNAS_EXTRAPOLATED
-           : e->job->is_domain_free                             ? HWNAS_OTHER_SIZE
-                                                                : HWNAS_LEFT_OUT;
+    const hwnas_sizes *sizes = hwnas_predictor_sizes(e->predictor);
+    const bool is_of_size =
+        sizes && sizes->n && hwnas_predictor_has_seen_values(e->predictor, arch);
+    return !is_of_size              ? HWNAS_EXTRAPOLATED
+           : e->job->is_domain_free ? HWNAS_OTHER_SIZE
+                                    : HWNAS_LEFT_OUT;
 }
 
 static hwnas_source source_of(const hwnas_evaluator *e, const hwnas_arch *arch,
