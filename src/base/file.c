@@ -1,3 +1,4 @@
+#define XXH_STATIC_LINKING_ONLY 1 /* a state on the stack */
 #include "base/file.h"
 
 #include <errno.h>
@@ -341,12 +342,11 @@ char *hwnas_file_hash(const char *path)
         return NULL;
     }
     char *part = hwnas_alloc(PART);
-    XXH3_state_t *state = XXH3_createState();
-    XXH3_128bits_reset(state);
+    XXH3_state_t state; /* not XXH3_createState(), which may be without memory */
+    XXH3_128bits_reset(&state);
     while ((got = read(fd, part, PART)) != 0 && (got > 0 || errno == EINTR))
-        XXH3_128bits_update(state, part, got > 0 ? (size_t)got : 0);
-    const XXH128_hash_t hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
+        XXH3_128bits_update(&state, part, got > 0 ? (size_t)got : 0);
+    const XXH128_hash_t hash = XXH3_128bits_digest(&state);
     free(part);
     close(fd);
     if (got < 0)
