@@ -1,5 +1,5 @@
 # HWNAS_CUDA
-# Looks for the headers of CUDA 12 and cuDNN 9.8 or newer, which the module for GPUs is built with;
+# Looks for the headers of CUDA 12, with cuBLAS and NVRTC, and cuDNN 9.8 or newer, which the module for GPUs is built with;
 # the libraries are opened when it runs. Without them there is no module, and all else is built.
 AC_DEFUN([HWNAS_CUDA], [
     AC_ARG_WITH([cuda],
@@ -15,6 +15,7 @@ AC_DEFUN([HWNAS_CUDA], [
             AC_MSG_CHECKING([for CUDA 12 and cuDNN 9.8 in $hwnas_dir])
             CPPFLAGS="$hwnas_save_CPPFLAGS -I$hwnas_dir/include"
             AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
+                #include <cublasLt.h>
                 #include <cuda.h>
                 #include <cudnn.h>
                 #include <nvrtc.h>
