@@ -87,11 +87,9 @@ HWNAS_INLINE float greatest_of(const float *in, int64_t n)
  */
 HWNAS_INLINE void exponentiate(hwnas_vector *x, float greatest)
 {
-    const hwnas_vector least = (hwnas_vector){0} - 80.0f;
-    *x -= greatest;
-    const hwnas_whole_vector is_less = *x < least;
-    hwnas_exp(x, x);
-    *x = (hwnas_vector)(~is_less & (hwnas_whole_vector)*x);
+    const hwnas_vector least = (hwnas_vector){0} - 80.0f, zero = {0}, below = *x - greatest;
+    hwnas_exp(x, &below);
+    hwnas_choose_less(x, &below, &least, &zero, x);
 }
 
 /* The last values of a row, from `whole` on; returns their sum. */

@@ -19,19 +19,16 @@ void hwnas_onednn_apply_posts_by(int threads, float *values, int64_t count, int 
 HWNAS_INLINE void hwnas_relu(hwnas_vector *x, float slope)
 {
     const hwnas_vector zero = {0}, other = *x * slope;
-    const hwnas_whole_vector is_more = *x > zero;
-    *x =
-        (hwnas_vector)((is_more & (hwnas_whole_vector)*x) | (~is_more & (hwnas_whole_vector)other));
+    hwnas_choose_less(x, &zero, x, x, &other);
 }
 
 /* x (1 + erf(x / sqrt 2)) / 2, with erf by Abramowitz and Stegun, 7.1.26: within 1.5e-7. */
 HWNAS_INLINE void hwnas_gelu(hwnas_vector *x)
 {
     const hwnas_vector minus = -*x, zero = {0};
-    const hwnas_whole_vector is_less = *x < zero;
-    const hwnas_vector size = (hwnas_vector)((is_less & (hwnas_whole_vector)minus) |
-                                             (~is_less & (hwnas_whole_vector)*x)) *
-                              0.70710678f;
+    hwnas_vector size;
+    hwnas_choose_less(&size, x, &zero, &minus, x);
+    size *= 0.70710678f;
     const hwnas_vector t = 1.0f / (1.0f + 0.3275911f * size), square = -size * size;
     hwnas_vector e;
     hwnas_exp(&e, &square);
@@ -41,8 +38,8 @@ HWNAS_INLINE void hwnas_gelu(hwnas_vector *x)
     p = p * t + 0.254829592f;
     e *= p * t; /* 1 - erf(size) */
     const hwnas_vector other = 2.0f - e;
-    *x *= 0.5f * (hwnas_vector)((is_less & (hwnas_whole_vector)e) |
-                                (~is_less & (hwnas_whole_vector)other));
+    hwnas_choose_less(&e, x, &zero, &e, &other);
+    *x *= 0.5f * e;
 }
 
 /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. */
