@@ -5,6 +5,9 @@
 #include "device/onednn/fused.h"
 #include "device/onednn/requantize.h"
 
+/* From a signed byte to an unsigned one. */
+enum { HWNAS_ONEDNN_SHIFT = 128 };
+
 typedef struct hwnas_onednn_maker {
     hwnas_onednn_step *step;
     struct hwnas_onednn_made *made;
@@ -15,6 +18,8 @@ typedef struct hwnas_onednn_maker {
     const hwnas_onednn_layout *layouts;
     const hwnas_node *root;
     hwnas_onednn_requantize bytes;
+    bool is_by_conv; /* the root is a product; its rows are pixels of an image one row high */
+    bool is_shifted; /* its signed bytes are read as unsigned ones, more by HWNAS_ONEDNN_SHIFT */
     bool is_reorder; /* the root brings its input into the layout of the result by itself */
     int n_inputs;    /* that the root reads in each run */
     int args[2];
@@ -29,9 +34,9 @@ dnnl_status_t hwnas_onednn_describe(dnnl_memory_desc_t *out, dnnl_data_type_t ty
 /* The tensor with ones before its dimensions, up to `rank`, in the type that it is kept in. */
 dnnl_status_t hwnas_onednn_describe_tensor(dnnl_memory_desc_t *out, const hwnas_onednn_maker *m,
                                            int tensor, int rank, hwnas_onednn_layout layout);
-/* Rows of its last dimension. */
+/* Rows of its last dimension; pixels where a product is by convolution. */
 dnnl_status_t hwnas_onednn_describe_rows(dnnl_memory_desc_t *out, const hwnas_onednn_maker *m,
-                                         int tensor);
+                                         int tensor, dnnl_data_type_t type);
 
 /* Whether a tensor lies as an image or plain. */
 hwnas_onednn_layout hwnas_onednn_lies(const hwnas_onednn_maker *m, int tensor);

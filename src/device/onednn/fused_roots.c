@@ -36,12 +36,16 @@ dnnl_status_t hwnas_onednn_describe_tensor(dnnl_memory_desc_t *out, const maker 
     return hwnas_onednn_describe(out, m->source->kept[tensor], rank, dims, layout);
 }
 
-dnnl_status_t hwnas_onednn_describe_rows(dnnl_memory_desc_t *out, const maker *m, int tensor)
+dnnl_status_t hwnas_onednn_describe_rows(dnnl_memory_desc_t *out, const maker *m, int tensor,
+                                         dnnl_data_type_t type)
 {
     const hwnas_tensor *t = &m->graph->tensors[tensor];
     const int64_t columns = t->rank ? t->dims[t->rank - 1] : 1;
-    const dnnl_dims_t dims = {hwnas_tensor_count(t) / columns, columns};
-    return hwnas_onednn_describe(out, m->source->kept[tensor], 2, dims, HWNAS_ONEDNN_PLAIN);
+    const int64_t rows = hwnas_tensor_count(t) / columns;
+    const dnnl_dims_t dims = {rows, columns}, image = {1, columns, 1, rows};
+    if (m->is_by_conv)
+        return hwnas_onednn_describe(out, type, 4, image, HWNAS_ONEDNN_IMAGE);
+    return hwnas_onednn_describe(out, type, 2, dims, HWNAS_ONEDNN_PLAIN);
 }
 
 hwnas_onednn_layout hwnas_onednn_lies(const maker *m, int tensor)
@@ -128,13 +132,21 @@ static dnnl_status_t make_product(maker *m)
     const hwnas_tensor *w = input(m, 1);
     const bool is_linear = m->root->op->id == HWNAS_OP_LINEAR; /* outputs x inputs */
     const dnnl_dims_t dims = {w->dims[is_linear], w->dims[!is_linear]};
-    const dnnl_dims_t per_column = {1, dims[1]};
+    const dnnl_dims_t per_column = {1, dims[1]}, kernel = {dims[1], dims[0], 1, 1};
+    const dnnl_dims_t none = {0}, one = {1, 1};
     m->n_inputs = 1;
-    TRY_STATUS(hwnas_onednn_describe_rows(&m->in[0], m, m->group->reads[0]));
-    TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, m->group->chain.output));
-    TRY_STATUS(describe_weights(m, 2, dims));
+    const int in = m->group->reads[0], out = m->group->chain.output;
+    TRY_STATUS(hwnas_onednn_describe_rows(&m->in[0], m, in,
+                                          m->is_shifted ? dnnl_u8 : m->source->kept[in]));
+    TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, out, m->source->kept[out]));
+    TRY_STATUS(describe_weights(m, m->is_by_conv ? 4 : 2, m->is_by_conv ? kernel : dims));
     if (m->group->bias >= 0)
-        TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, 2, per_column, HWNAS_ONEDNN_PLAIN));
+        TRY_STATUS(hwnas_onednn_describe(&m->bias, dnnl_f32, m->is_by_conv ? 1 : 2,
+                                         m->is_by_conv ? kernel : per_column, HWNAS_ONEDNN_PLAIN));
+    if (m->is_by_conv)
+        return dnnl_convolution_forward_primitive_desc_create(
+            &m->desc, m->device->engine, dnnl_forward_inference, dnnl_convolution_direct, m->in[0],
+            m->weights, m->bias, m->out, one, none, none, none, m->attr);
     return dnnl_matmul_primitive_desc_create(&m->desc, m->device->engine, m->in[0], m->weights,
                                              m->bias, m->out, m->attr);
 }

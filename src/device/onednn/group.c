@@ -56,3 +56,28 @@ bool hwnas_onednn_is_elementwise(const hwnas_node *node)
 {
     return rows[node->op->id].alg != dnnl_alg_kind_undef;
 }
+
+bool hwnas_onednn_ends_at_avx2(void)
+{
+#if defined __x86_64__
+    const unsigned isa = dnnl_get_effective_cpu_isa();
+    return (isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2 &&
+           (isa & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core;
+#else
+    return false;
+#endif
+}
+
+/* With AVX2 alone oneDNN 3.7 has no matmul for weights that are packed beforehand: that of floats
+ * packs them in each run, and that of signed bytes takes up to 150 times as long as a convolution.
+ */
+bool hwnas_onednn_is_by_conv(const hwnas_onednn_source *source, const hwnas_onednn_group *group)
+{
+    const hwnas_node *root = &source->graph->nodes[group->chain.nodes[0]];
+    if ((root->op->id != HWNAS_OP_LINEAR && root->op->id != HWNAS_OP_MATMUL) ||
+        !hwnas_onednn_ends_at_avx2())
+        return false;
+    const hwnas_tensor *in = hwnas_node_input(source->graph, root, 0);
+    const bool has_rows = in->rank && in->dims[in->rank - 1] < hwnas_tensor_count(in);
+    return group->is_product_of_bytes || (has_rows && source->kept[group->reads[0]] == dnnl_f32);
+}

@@ -24,11 +24,14 @@ bool hwnas_onednn_has_post(const hwnas_onednn_post *post)
 }
 
 /* AVX-512, oneDNN 3.7: swish takes 0.73 to 1.8 ns a value behind a convolution, 0.6 at most here;
- * what has no exponential takes less than 0.2 there. */
+ * what has no exponential takes less than 0.2 there. With AVX2 tanh takes 4 ns there. */
 bool hwnas_onednn_is_slow_fused(const hwnas_onednn_post *post)
 {
-    return post->operand < 0 &&
-           (post->alg == dnnl_eltwise_swish || post->alg == dnnl_eltwise_logistic);
+    if (post->operand >= 0)
+        return false;
+    if (post->alg == dnnl_eltwise_tanh || post->alg == dnnl_eltwise_gelu_tanh)
+        return hwnas_onednn_ends_at_avx2();
+    return post->alg == dnnl_eltwise_swish || post->alg == dnnl_eltwise_logistic;
 }
 
 HWNAS_CLONES void hwnas_onednn_apply_posts(float *values, int64_t count, int n,

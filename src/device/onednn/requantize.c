@@ -102,6 +102,8 @@ static int mask_of(const requantize *q)
 {
     if (q->n_scales == 1)
         return 0;
+    if (hwnas_onednn_is_by_conv(q->source, q->group))
+        return 1 << 0;
     if (q->root->op->id != HWNAS_OP_CONV)
         return 1 << 1;
     return hwnas_node_attr(q->root, "groups")->ints[0] > 1 ? 1 << 0 | 1 << 1 : 1 << 0;
