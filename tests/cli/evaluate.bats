@@ -189,6 +189,7 @@ END
 }
 
 @test "against an original: agreement, noise and the largest difference" {
+    computes bf16 || skip "this processor has no bf16"
     ends 0 evaluate "$MODEL" --data "$IMAGES" $RANGE --against "$MODEL" --json
     is out 'd["values"]["agreement"]["value"] == 100 and d["values"]["largest_difference"]["value"] == 0'
     is out 'd["task"] == "none" and d["values"]["sqnr"]["value"] is None'

@@ -41,6 +41,11 @@ alone() {
     export HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner STILL_COUNTS_OWN=1
 }
 
+# computes DTYPE: this machine's processor does.
+computes() {
+    "$HWNAS" profile mnist_mlp --dtype "$1" --seconds 0.01 >/dev/null 2>&1
+}
+
 # find_ort: the device ort finds the library that scripts/install-deps has fetched, if any.
 find_ort() {
     local at=$HWNAS_SRC/.deps/node/node_modules/onnxruntime-node/bin found

@@ -95,6 +95,7 @@ END
     cd "$BATS_TEST_TMPDIR"
     local where
     for where in "ref f32" "cpu f32" "cpu f16"; do
+        [[ $where == ref* ]] || computes "${where#* }" || continue
         "$HWNAS" run norms.onnx --device "${where% *}" --dtype "${where#* }" --input in.bin --output out.bin
         /usr/bin/python3 -c "import numpy as np
 nan, got = np.nan, np.fromfile('out.bin', np.float32)
