@@ -19,6 +19,7 @@ typedef struct rows {
     hwnas_packed_rows *packed;   /* in the place of `weights`, in fewer bits; or NULL */
     hwnas_packed_panels *panels; /* of `packed`, where vectors are many; else NULL */
     float *bias;                 /* n_out; NULL: none */
+    bool is_by_halves;           /* sums of eight floats */
     int n_posts;
     hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS]; /* `operand` here: which input of the step */
 } rows;
@@ -151,6 +152,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     r->n_out = hwnas_tensor_count(hwnas_node_output(graph, root)) / r->n_vectors;
     r->n_tiles = (r->n_out + HWNAS_LANES - 1) / HWNAS_LANES;
     const size_t bias_bytes = (size_t)r->n_out * sizeof *r->bias;
+    r->is_by_halves = hwnas_onednn_ends_at_avx2();
     TRY(take_weights(r, &step->bytes, device, source, root, step->name));
     if (group->bias >= 0) {
         TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));
@@ -169,30 +171,48 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
 /* ---- Running ---- */
 
 /* One tile times `n` vectors, which lie `n_in` apart. Several sums for each, as an addition takes
- * longer than what comes in meanwhile. */
-HWNAS_INLINE void multiply_tile(hwnas_vector *out, const float *weights, const float *in,
-                                int64_t n_in, int n)
+ * longer than what comes in meanwhile. Of a register that the processor lacks, GCC 12 keeps the
+ * sums in memory: there they are halves. */
+#define MULTIPLY_TILE(NAME, TYPE, PARTS)                                                           \
+    HWNAS_INLINE void NAME(hwnas_vector *out, const float *weights, const float *in, int64_t n_in, \
+                           int n)                                                                  \
+    {                                                                                              \
+        enum { CHAINS = 4, LENGTH = HWNAS_LANES / PARTS };                                         \
+        TYPE sums[CHAINS][PARTS] = {{{0}}};                                                        \
+        const int apart = CHAINS / n; /* inputs before the same sum has its turn again */          \
+        int64_t i = 0;                                                                             \
+        for (; i + apart <= n_in; i += apart)                                                      \
+            for (int k = 0; k < apart; k++)                                                        \
+                for (int v = 0; v < n; v++)                                                        \
+                    for (int p = 0; p < PARTS; p++)                                                \
+                        sums[v * apart + k][p] +=                                                  \
+                            *(const TYPE *)(weights + (i + k) * HWNAS_LANES + p * LENGTH) *        \
+                            in[v * n_in + i + k];                                                  \
+        for (; i < n_in; i++)                                                                      \
+            for (int v = 0; v < n; v++)                                                            \
+                for (int p = 0; p < PARTS; p++)                                                    \
+                    sums[v * apart][p] +=                                                          \
+                        *(const TYPE *)(weights + i * HWNAS_LANES + p * LENGTH) *                  \
+                        in[v * n_in + i];                                                          \
+        for (int v = 0; v < n; v++)                                                                \
+            for (int p = 0; p < PARTS; p++) {                                                      \
+                TYPE sum = sums[v * apart][p];                                                     \
+                for (int k = 1; k < apart; k++)                                                    \
+                    sum += sums[v * apart + k][p];                                                 \
+                *(TYPE *)((float *)&out[v] + p * LENGTH) = sum;                                    \
+            }                                                                                      \
+    }
+
+MULTIPLY_TILE(multiply_whole, hwnas_vector, 1)
+MULTIPLY_TILE(multiply_halves, hwnas_half, 2)
+
+HWNAS_INLINE void multiply_tile(const rows *r, hwnas_vector *out, const float *weights,
+                                const float *in, int n)
 {
-    enum { CHAINS = 4 };
-    hwnas_vector sums[CHAINS] = {{0}}, w;
-    const int apart = CHAINS / n; /* inputs before the same sum has its turn again */
-    int64_t i = 0;
-    for (; i + apart <= n_in; i += apart)
-        for (int k = 0; k < apart; k++) {
-            hwnas_load(&w, weights + (i + k) * HWNAS_LANES);
-            for (int v = 0; v < n; v++)
-                sums[v * apart + k] += w * in[v * n_in + i + k];
-        }
-    for (; i < n_in; i++) {
-        hwnas_load(&w, weights + i * HWNAS_LANES);
-        for (int v = 0; v < n; v++)
-            sums[v * apart] += w * in[v * n_in + i];
-    }
-    for (int v = 0; v < n; v++) {
-        out[v] = sums[v * apart];
-        for (int k = 1; k < apart; k++)
-            out[v] += sums[v * apart + k];
-    }
+    if (r->is_by_halves)
+        multiply_halves(out, weights, in, r->n_in, n);
+    else
+        multiply_whole(out, weights, in, r->n_in, n);
 }
 
 /* `n` is a constant in each of these. */
@@ -205,16 +225,16 @@ HWNAS_CLONES static void multiply(float *out, const rows *r, const float *in, in
         const int64_t at = t * HWNAS_LANES, rest = r->n_out - at;
         switch (r->n_vectors) {
         case 1:
-            multiply_tile(results, weights, in, r->n_in, 1);
+            multiply_tile(r, results, weights, in, 1);
             break;
         case 2:
-            multiply_tile(results, weights, in, r->n_in, 2);
+            multiply_tile(r, results, weights, in, 2);
             break;
         case 3:
-            multiply_tile(results, weights, in, r->n_in, 3);
+            multiply_tile(r, results, weights, in, 3);
             break;
         default:
-            multiply_tile(results, weights, in, r->n_in, 4);
+            multiply_tile(r, results, weights, in, 4);
         }
         for (int64_t v = 0; v < r->n_vectors; v++)
             if (rest >= HWNAS_LANES)

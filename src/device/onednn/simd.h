@@ -12,6 +12,7 @@ enum { HWNAS_LANES = 16 };
 
 /* Loads and stores of them need no alignment. */
 typedef float hwnas_vector __attribute__((vector_size(64), aligned(4), may_alias));
+typedef float hwnas_half __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t hwnas_whole_vector __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint32_t hwnas_word_vector __attribute__((vector_size(64), aligned(4), may_alias));
 
