@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/onednn/group.h"
 #include "device/onednn/primitive.h"
 #include "device/onednn/simd.h"
 #include "graph/op.h"
@@ -22,6 +23,7 @@ typedef struct recurrence {
     int64_t steps, batch, features, hidden, directions;
     int n_gates;      /* LSTM_GATES or GRU_GATES */
     bool is_reverse;  /* the first direction */
+    bool is_by_halves; /* sums of eight floats */
     float *recurrent; /* directions x blocks x hidden x gates x UNITS */
     float *gates;     /* steps x batch x directions x blocks x gates x UNITS */
     float *states;    /* directions x batch x 3 x hidden: h, the next h, c */
@@ -162,6 +164,7 @@ static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device
     void *w = NULL, *b = NULL;
     *l = (recurrence){
         .steps = x[0], .batch = x[1], .features = x[2], .hidden = y[3], .directions = y[1]};
+    l->is_by_halves = hwnas_onednn_ends_at_avx2();
     l->n_gates = node->op->id == HWNAS_OP_GRU_CORE ? GRU_GATES : LSTM_GATES;
     l->is_reverse = node->attrs[HWNAS_RNN_DIRECTION].ints[0] == HWNAS_RNN_REVERSE;
     const int64_t rows = l->directions * l->n_gates * l->hidden;
@@ -194,15 +197,39 @@ HWNAS_INLINE void add_products(hwnas_vector *sums, const float *recurrent, const
         }
 }
 
+/* The same with the registers of AVX2, which hold half as much and are half as many: first one half
+ * of the sums, then the other. */
+HWNAS_INLINE void add_products_by_halves(hwnas_vector *sums, const float *recurrent, const float *h,
+                                         int64_t hidden, int n)
+{
+    enum { MOST = LSTM_GATES * PER_BLOCK };
+    hwnas_half *all = (hwnas_half *)sums, some[MOST];
+    for (int first = 0; first < 2 * n; first += n) {
+        for (int i = 0; i < n; i++)
+            some[i] = all[first + i];
+        for (int64_t k = 0; k < hidden; k++) {
+            const hwnas_half *w = (const hwnas_half *)(recurrent + k * n * HWNAS_LANES) + first;
+            for (int i = 0; i < n; i++)
+                some[i] += w[i] * h[k];
+        }
+        for (int i = 0; i < n; i++)
+            all[first + i] = some[i];
+    }
+}
+
 /* One block of units: the next state of the gates' sums. `out` may be the output's row. */
 HWNAS_INLINE void run_lstm_block(float *next, float *c, float *out, const float *gates,
-                                 const float *recurrent, const float *h, int64_t hidden)
+                                 const float *recurrent, const float *h, int64_t hidden,
+                                 bool is_by_halves)
 {
     enum { N = LSTM_GATES * PER_BLOCK };
     hwnas_vector sums[N], x, state;
     for (int i = 0; i < N; i++)
         hwnas_load(&sums[i], gates + i * HWNAS_LANES);
-    add_products(sums, recurrent, h, hidden, N);
+    if (is_by_halves)
+        add_products_by_halves(sums, recurrent, h, hidden, N);
+    else
+        add_products(sums, recurrent, h, hidden, N);
     for (int i = 0; i < PER_BLOCK; i++) {
         hwnas_vector gate[LSTM_GATES];
         for (int g = 0; g < CELL; g++)
@@ -220,14 +247,18 @@ HWNAS_INLINE void run_lstm_block(float *next, float *c, float *out, const float 
 
 /* The same of a GRU; `at` is the block's first unit. */
 HWNAS_INLINE void run_gru_block(float *next, float *out, const float *inner, const float *gates,
-                                const float *recurrent, const float *h, int64_t hidden, int64_t at)
+                                const float *recurrent, const float *h, int64_t hidden, int64_t at,
+                                bool is_by_halves)
 {
     enum { N = GRU_GATES * PER_BLOCK };
     hwnas_vector sums[N], given, last;
     for (int i = 0; i < N; i++)
         hwnas_load(&sums[i], i < HIDDEN * PER_BLOCK ? gates + i * HWNAS_LANES
                                                     : inner + i * HWNAS_LANES - HIDDEN * UNITS);
-    add_products(sums, recurrent, h, hidden, N);
+    if (is_by_halves)
+        add_products_by_halves(sums, recurrent, h, hidden, N);
+    else
+        add_products(sums, recurrent, h, hidden, N);
     for (int i = 0; i < PER_BLOCK; i++) {
         hwnas_vector update, reset, made;
         hwnas_sigmoid(&update, &sums[UPDATE * PER_BLOCK + i]);
@@ -260,9 +291,10 @@ HWNAS_CLONES static void run_sequence(const recurrence *l, float *y, int64_t dir
             const float *r = l->recurrent + direction * row * hidden + l->n_gates * u * hidden;
             if (l->inner)
                 run_gru_block(next + u, out + u, l->inner + direction * hidden + u,
-                              gates + GRU_GATES * u, r, h, hidden, u);
+                              gates + GRU_GATES * u, r, h, hidden, u, l->is_by_halves);
             else
-                run_lstm_block(next + u, c + u, out + u, gates + LSTM_GATES * u, r, h, hidden);
+                run_lstm_block(next + u, c + u, out + u, gates + LSTM_GATES * u, r, h, hidden,
+                               l->is_by_halves);
         }
         float *const last = h;
         h = next;
