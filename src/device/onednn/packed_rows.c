@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/onednn/group.h"
 #include "device/onednn/simd.h"
 #include "graph/op.h"
 #include "graph/pack_weights.h"
@@ -23,6 +24,7 @@ enum {
 struct hwnas_packed_rows {
     int64_t n_vectors, n_in, n_out, n_groups, n_tiles;
     int bits, group;
+    bool is_by_halves; /* sums of eight floats */
     uint32_t *codes; /* by tile, group and word of inputs: one for each lane */
     float *scales;   /* by tile and group: one for each lane */
     float *zeros;    /* the same: what zero is kept as; NULL: everywhere half of the range */
@@ -115,6 +117,7 @@ hwnas_status hwnas_packed_rows_new(hwnas_packed_rows **out, const hwnas_graph *g
     hwnas_packed_rows *r = hwnas_alloc(sizeof *r);
     float *scales = NULL, *zeros = NULL;
     r->n_vectors = n_vectors;
+    r->is_by_halves = hwnas_onednn_ends_at_avx2();
     r->n_in = codes->dims[!is_turned];
     r->n_out = codes->dims[is_turned];
     r->group = (int)hwnas_node_attr(dequantize, "block_size")->ints[0];
@@ -188,46 +191,63 @@ void hwnas_packed_rows_take(hwnas_packed_rows *r, const float *in)
         }
 }
 
-/* One tile times `n` vectors; `n` and `bits` are constants where it is called. */
+/* One tile times `n` vectors; `n` and `bits` are constants where it is called. Halves for AVX2, as
+ * in rows.c: first one half of a group, then the other. */
+#define MULTIPLY_TILE(NAME, PARTS, FLOATS, WHOLES, WORDS)                                          \
+    HWNAS_INLINE void NAME(hwnas_vector *out, const hwnas_packed_rows *r, int64_t tile, int n,     \
+                           int bits)                                                               \
+    {                                                                                              \
+        enum { CHAINS = MAX_VECTORS, LENGTH = HWNAS_LANES / PARTS };                               \
+        const int per_word = WORD / bits, apart = CHAINS / n;                                      \
+        const int64_t n_in = r->n_groups * r->group, n_words = r->group / per_word;                \
+        const uint32_t *codes = r->codes + tile * HWNAS_LANES * r->n_groups * n_words;             \
+        const int64_t lanes = tile * HWNAS_LANES * r->n_groups;                                    \
+        FLOATS totals[CHAINS][PARTS] = {{{0}}};                                                    \
+        for (int64_t g = 0; g < r->n_groups; g++, codes += HWNAS_LANES * n_words)                  \
+            for (int p = 0; p < PARTS; p++) {                                                      \
+                const float *in = r->in + g * r->group;                                            \
+                const uint32_t *at = codes + p * LENGTH;                                           \
+                FLOATS sums[CHAINS] = {{0}}, zero = (FLOATS){0} + 1;                               \
+                if (r->zeros)                                                                      \
+                    zero = *(const FLOATS *)(r->zeros + lanes + g * HWNAS_LANES + p * LENGTH);     \
+                for (int v = 0; v < n; v++)                                                        \
+                    sums[v * apart] = zero * r->sums[v * r->n_groups + g];                         \
+                for (int i = 0; i < r->group; i += per_word, at += HWNAS_LANES) {                  \
+                    const WHOLES word = *(const WHOLES *)at;                                       \
+                    if (p == 0)                                                                    \
+                        __builtin_prefetch((const char *)at + AHEAD);                              \
+                    _Pragma("GCC unroll 8") for (int k = 0; k < per_word; k++)                     \
+                    {                                                                              \
+                        WHOLES one = word & (int32_t)(((1U << bits) - 1) << (k * bits));           \
+                        if (k == per_word - 1)                                                     \
+                            one = (WHOLES)((WORDS)word >> (WORD - bits));                          \
+                        const FLOATS weight = __builtin_convertvector(one, FLOATS);                \
+                        _Pragma("GCC unroll 4") for (int v = 0; v < n; v++)                        \
+                            sums[v * apart + k % apart] += weight * in[v * n_in + i + k];          \
+                    }                                                                              \
+                }                                                                                  \
+                const FLOATS scale =                                                               \
+                    *(const FLOATS *)(r->scales + lanes + g * HWNAS_LANES + p * LENGTH);           \
+                _Pragma("GCC unroll 4") for (int v = 0; v < n; v++)                                \
+                {                                                                                  \
+                    for (int k = 1; k < apart; k++)                                                \
+                        sums[v * apart] += sums[v * apart + k];                                    \
+                    totals[v][p] += scale * sums[v * apart];                                       \
+                }                                                                                  \
+            }                                                                                      \
+        memcpy(out, totals, (size_t)n * sizeof *out);                                              \
+    }
+
+MULTIPLY_TILE(multiply_whole, 1, hwnas_vector, hwnas_whole_vector, hwnas_word_vector)
+MULTIPLY_TILE(multiply_halves, 2, hwnas_half, hwnas_whole_half, hwnas_word_half)
+
 HWNAS_INLINE void multiply_tile(hwnas_vector *out, const hwnas_packed_rows *r, int64_t tile, int n,
                                 int bits)
 {
-    enum { CHAINS = MAX_VECTORS };
-    const int per_word = WORD / bits, apart = CHAINS / n;
-    const int64_t n_in = r->n_groups * r->group;
-    const uint32_t *codes = r->codes + tile * HWNAS_LANES * (n_in / per_word);
-    const int64_t lanes = tile * HWNAS_LANES * r->n_groups;
-    hwnas_vector totals[CHAINS] = {{0}};
-    for (int64_t g = 0; g < r->n_groups; g++) {
-        const float *in = r->in + g * r->group;
-        hwnas_vector sums[CHAINS] = {{0}}, scale, zero = (hwnas_vector){0} + 1;
-        if (r->zeros)
-            hwnas_load(&zero, r->zeros + lanes + g * HWNAS_LANES);
-        for (int v = 0; v < n; v++)
-            sums[v * apart] = zero * r->sums[v * r->n_groups + g];
-        for (int i = 0; i < r->group; i += per_word, codes += HWNAS_LANES) {
-            const hwnas_whole_vector word = *(const hwnas_whole_vector *)codes;
-            __builtin_prefetch((const char *)codes + AHEAD);
-#pragma GCC unroll 8
-            for (int k = 0; k < per_word; k++) {
-                hwnas_whole_vector one = word & (int32_t)(((1U << bits) - 1) << (k * bits));
-                if (k == per_word - 1)
-                    one = (hwnas_whole_vector)((hwnas_word_vector)word >> (WORD - bits));
-                const hwnas_vector weight = __builtin_convertvector(one, hwnas_vector);
-#pragma GCC unroll 4
-                for (int v = 0; v < n; v++)
-                    sums[v * apart + k % apart] += weight * in[v * n_in + i + k];
-            }
-        }
-        hwnas_load(&scale, r->scales + lanes + g * HWNAS_LANES);
-#pragma GCC unroll 4
-        for (int v = 0; v < n; v++) {
-            for (int k = 1; k < apart; k++)
-                sums[v * apart] += sums[v * apart + k];
-            totals[v] += scale * sums[v * apart];
-        }
-    }
-    memcpy(out, totals, (size_t)n * sizeof *out);
+    if (r->is_by_halves)
+        multiply_halves(out, r, tile, n, bits);
+    else
+        multiply_whole(out, r, tile, n, bits);
 }
 
 HWNAS_INLINE void multiply_by_vectors(hwnas_vector *out, const hwnas_packed_rows *r, int64_t tile,

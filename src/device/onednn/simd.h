@@ -12,9 +12,13 @@ enum { HWNAS_LANES = 16 };
 
 /* Loads and stores of them need no alignment. */
 typedef float hwnas_vector __attribute__((vector_size(64), aligned(4), may_alias));
-typedef float hwnas_half __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t hwnas_whole_vector __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint32_t hwnas_word_vector __attribute__((vector_size(64), aligned(4), may_alias));
+/* Of half the length, for sums that have to stay in registers with AVX2
+ * (hwnas_onednn_ends_at_avx2): vectors that are longer than these GCC 12 keeps in memory. */
+typedef float hwnas_half __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t hwnas_whole_half __attribute__((vector_size(32), aligned(4), may_alias));
+typedef uint32_t hwnas_word_half __attribute__((vector_size(32), aligned(4), may_alias));
 
 #if defined(__x86_64__) && !defined(__clang__) && !defined(HWNAS_SANITIZED)
 #define HWNAS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
