@@ -320,7 +320,7 @@ with hwnas.Network("mnist_cnn") as network, hwnas.Network("cifar10_cnn") as othe
         report.conclude()
         with open("differences.json") as file:
             assert report.data() == json.load(file)
-    with network.compare_outputs(network, precisions=("f32", "bf16"), tolerance=1e-9) as report:
+    with network.compare_outputs(network, precisions=("f32", "s8"), tolerance=1e-9) as report:
         assert "beyond_tolerance" in report.csv() and "against mnist_cnn (cpu, f32)" in str(report)
         try:
             report.conclude()
