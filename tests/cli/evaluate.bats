@@ -377,6 +377,7 @@ END
     while read -r line; do
         echo "$line"
         n=$((n + 1))
+        [[ $line != *bf16* ]] || computes bf16 || continue
         [[ $line != *ort,* || ${HWNAS_ORT_LIBRARY:-} ]] || continue
         ends 0 ${line#hwnas }
         [ $n != 1 ] || diff <(sed '1d; /^$/d; s/^/    /' out) <(sed -n '/^    top-1/,/95 % interval$/{/./p}' "$HWNAS_SRC/docs/evaluate.md")

@@ -226,11 +226,11 @@ static dnnl_status_t add_posts(maker *m)
 
 static dnnl_status_t describe_product(maker *m)
 {
-    const dnnl_dims_t per_column = {1, m->out_dims[1]}, none = {0}, one = {1, 1};
+    const dnnl_dims_t bias = {m->is_by_conv ? m->out_dims[1] : 1, m->out_dims[1]}, none = {0},
+                      one = {1, 1};
     if (m->group->bias >= 0)
-        TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->bias, m->is_by_conv ? 1 : 2,
-                                                    m->is_by_conv ? m->out_dims + 1 : per_column,
-                                                    dnnl_f32, m->is_by_conv ? dnnl_a : dnnl_ab));
+        TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->bias, m->is_by_conv ? 1 : 2, bias, dnnl_f32,
+                                                    m->is_by_conv ? dnnl_a : dnnl_ab));
     if (m->is_by_conv)
         return dnnl_convolution_forward_primitive_desc_create(
             &m->desc, m->device->engine, dnnl_forward_inference, dnnl_convolution_direct, m->in,

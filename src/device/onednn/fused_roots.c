@@ -94,9 +94,15 @@ static dnnl_status_t make_conv(maker *m)
     const int64_t groups = attr_of(m, "groups")->ints[0];
     const dnnl_dims_t less = {dilation[0] - 1, dilation[1] - 1};
     const dnnl_dims_t whole = {k[0], k[1], k[2], k[3]};
+    dnnl_dims_t in;
     const dnnl_dims_t grouped = {groups, k[0] / groups, k[1], k[2], k[3]};
     m->n_inputs = 1;
-    TRY_STATUS(describe_in(m, 0, 4, HWNAS_ONEDNN_IMAGE));
+    if (m->is_shifted) {
+        dims_of(in, input(m, 0), 4);
+        TRY_STATUS(hwnas_onednn_describe(&m->in[0], dnnl_u8, 4, in, HWNAS_ONEDNN_IMAGE));
+    } else {
+        TRY_STATUS(describe_in(m, 0, 4, HWNAS_ONEDNN_IMAGE));
+    }
     TRY_STATUS(describe_out(m, 4, HWNAS_ONEDNN_IMAGE));
     TRY_STATUS(describe_weights(m, groups > 1 ? 5 : 4, groups > 1 ? grouped : whole));
     if (m->group->bias >= 0)

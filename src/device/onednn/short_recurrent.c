@@ -112,45 +112,68 @@ static hwnas_status order_inputs(recurrence *l, float *w, float *b, const hwnas_
     return HWNAS_OK;
 }
 
+typedef struct product {
+    dnnl_memory_desc_t in, weights, given, bias, out;
+    dnnl_primitive_attr_t attr;
+    dnnl_primitive_desc_t desc;
+} product;
+
+/* W's rows are results. With AVX2 the product is a convolution, as in group.c: rows are pixels. */
+static hwnas_status describe_product(product *p, const recurrence *l, const onednn_device *device,
+                                     const char *name)
+{
+    const bool is_by_conv = hwnas_onednn_ends_at_avx2();
+    const int64_t rows = l->steps * l->batch, n_out = l->directions * l->n_gates * l->hidden;
+    const dnnl_dims_t in = {rows, l->features}, image = {1, l->features, 1, rows};
+    const dnnl_dims_t w = {l->features, n_out}, kernel = {n_out, l->features, 1, 1};
+    const dnnl_dims_t out = {rows, n_out}, out_image = {1, n_out, 1, rows};
+    const dnnl_dims_t bias = {is_by_conv ? n_out : 1, n_out}, none = {0}, one = {1, 1};
+    const int rank = is_by_conv ? 4 : 2;
+    const dnnl_format_tag_t lies = is_by_conv ? dnnl_acdb : dnnl_ab;
+    TRY(hwnas_onednn_attr(&p->attr, name));
+    TRY(hwnas_onednn_describe_floats(&p->in, name, rank, is_by_conv ? image : in, lies));
+    TRY(hwnas_onednn_describe_floats(&p->out, name, rank, is_by_conv ? out_image : out, lies));
+    TRY(hwnas_onednn_describe_floats(&p->weights, name, rank, is_by_conv ? kernel : w,
+                                     dnnl_format_tag_any));
+    TRY(hwnas_onednn_describe_floats(&p->given, name, rank, is_by_conv ? kernel : w,
+                                     is_by_conv ? dnnl_abcd : dnnl_ba));
+    TRY(hwnas_onednn_describe_floats(&p->bias, name, is_by_conv ? 1 : 2, bias,
+                                     is_by_conv ? dnnl_a : dnnl_ab));
+    return hwnas_onednn_status(
+        is_by_conv ? dnnl_convolution_forward_primitive_desc_create(
+                         &p->desc, device->engine, dnnl_forward_inference, dnnl_convolution_direct,
+                         p->in, p->weights, p->bias, p->out, one, none, none, none, p->attr)
+                   : dnnl_matmul_primitive_desc_create(&p->desc, device->engine, p->in, p->weights,
+                                                       p->bias, p->out, p->attr),
+        "describe", name);
+}
+
 /* The product of the inputs with W. */
 static hwnas_status make_product(recurrence *l, hwnas_onednn_step *step,
                                  const onednn_device *device, const float *w, const float *b)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_onednn_primitive *p = &l->product;
-    const int64_t columns = l->directions * l->n_gates * l->hidden;
-    const dnnl_dims_t in_dims = {l->steps * l->batch, l->features}, w_dims = {l->features, columns};
-    const dnnl_dims_t out_dims = {l->steps * l->batch, columns}, b_dims = {1, columns};
-    dnnl_memory_desc_t in = NULL, any = NULL, given = NULL, bias = NULL, out = NULL;
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t desc = NULL;
+    product made = {0};
     p->name = step->name;
     p->device = device;
-    TRY_OUT(hwnas_onednn_attr(&attr, p->name));
-    TRY_OUT(hwnas_onednn_describe_floats(&in, p->name, 2, in_dims, dnnl_ab));
-    TRY_OUT(hwnas_onednn_describe_floats(&any, p->name, 2, w_dims, dnnl_format_tag_any));
-    TRY_OUT(hwnas_onednn_describe_floats(&given, p->name, 2, w_dims, dnnl_ba));
-    TRY_OUT(hwnas_onednn_describe_floats(&bias, p->name, 2, b_dims, dnnl_ab));
-    TRY_OUT(hwnas_onednn_describe_floats(&out, p->name, 2, out_dims, dnnl_ab));
-    TRY_DNNL_OUT(
-        "describe", p->name,
-        dnnl_matmul_primitive_desc_create(&desc, device->engine, in, any, bias, out, attr));
-    TRY_OUT(hwnas_onednn_primitive_init(p, desc));
-    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_SRC, in));
-    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, out));
+    TRY_OUT(describe_product(&made, l, device, p->name));
+    TRY_OUT(hwnas_onednn_primitive_init(p, made.desc));
+    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_SRC, made.in));
+    TRY_OUT(hwnas_onednn_primitive_add(p, DNNL_ARG_DST, made.out));
     TRY_OUT(hwnas_onednn_primitive_add_weights(
-        p, DNNL_ARG_WEIGHTS, dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0), w,
-        given));
-    TRY_OUT(hwnas_onednn_primitive_add_weights(p, DNNL_ARG_BIAS, bias, b, bias));
+        p, DNNL_ARG_WEIGHTS, dnnl_primitive_desc_query_md(made.desc, dnnl_query_weights_md, 0), w,
+        made.given));
+    TRY_OUT(hwnas_onednn_primitive_add_weights(p, DNNL_ARG_BIAS, made.bias, b, made.bias));
     step->bytes += p->bytes;
 out:
-    dnnl_primitive_desc_destroy(desc);
-    dnnl_primitive_attr_destroy(attr);
-    dnnl_memory_desc_destroy(in);
-    dnnl_memory_desc_destroy(any);
-    dnnl_memory_desc_destroy(given);
-    dnnl_memory_desc_destroy(bias);
-    dnnl_memory_desc_destroy(out);
+    dnnl_primitive_desc_destroy(made.desc);
+    dnnl_primitive_attr_destroy(made.attr);
+    dnnl_memory_desc_destroy(made.in);
+    dnnl_memory_desc_destroy(made.weights);
+    dnnl_memory_desc_destroy(made.given);
+    dnnl_memory_desc_destroy(made.bias);
+    dnnl_memory_desc_destroy(made.out);
     return status;
 }
 
