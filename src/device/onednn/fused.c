@@ -131,28 +131,39 @@ out:
     return status;
 }
 
-/* Of signed bytes a convolution with AVX2 halves the weights, which loses a bit; of unsigned ones
- * it does not. */
-static hwnas_status add_shift(maker *m, border *b, const_dnnl_memory_desc_t to)
+/* What the shift reads and writes: rows, or an image that may lie otherwise than the group has it.
+ */
+static dnnl_status_t describe_shift(dnnl_memory_desc_t *from, dnnl_memory_desc_t *to,
+                                    const maker *m)
+{
+    const int tensor = m->group->reads[0];
+    const hwnas_tensor *t = &m->graph->tensors[tensor];
+    const hwnas_onednn_layout lies = hwnas_onednn_lies(m, tensor);
+    dnnl_dims_t dims = {0};
+    if (m->is_by_conv && (lies == m->group->layout || lies_alike(t))) {
+        TRY_STATUS(hwnas_onednn_describe_rows(from, m, tensor, dnnl_s8));
+        return hwnas_onednn_describe_rows(to, m, tensor, dnnl_u8);
+    }
+    memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+    TRY_STATUS(hwnas_onednn_describe(from, dnnl_s8, t->rank, dims, lies));
+    return hwnas_onednn_describe(to, dnnl_u8, t->rank, dims, m->group->layout);
+}
+
+/* Of signed bytes a convolution with AVX2 halves the weights; of unsigned ones it does not. */
+static hwnas_status add_shift(maker *m, border *b)
 {
     static const int32_t shift = HWNAS_ONEDNN_SHIFT;
     static const dnnl_dims_t one = {1};
     hwnas_status status = HWNAS_OK;
-    const int tensor = m->group->reads[0];
     const char *name = m->step->name;
-    dnnl_memory_desc_t from = NULL, single = NULL;
+    dnnl_memory_desc_t from = NULL, to = NULL, single = NULL;
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_attr_t attr = NULL;
     b->primitive.name = name;
     b->primitive.device = m->device;
     TRY_OUT(hwnas_onednn_attr(&attr, name));
     TRY_DNNL_OUT("describe", name, dnnl_primitive_attr_set_zero_points_mask(attr, DNNL_ARG_TO, 0));
-    if (m->is_by_conv)
-        TRY_DNNL_OUT("describe", name, hwnas_onednn_describe_rows(&from, m, tensor, dnnl_s8));
-    else
-        TRY_DNNL_OUT("describe", name,
-                     hwnas_onednn_describe_tensor(&from, m, tensor, IMAGE_RANK,
-                                                  hwnas_onednn_lies(m, tensor)));
+    TRY_DNNL_OUT("describe", name, describe_shift(&from, &to, m));
     TRY_DNNL_OUT("describe", name,
                  hwnas_onednn_describe(&single, dnnl_s32, 1, one, HWNAS_ONEDNN_PLAIN));
     TRY_DNNL_OUT("describe", name,
@@ -163,13 +174,14 @@ static hwnas_status add_shift(maker *m, border *b, const_dnnl_memory_desc_t to)
     TRY_OUT(hwnas_onednn_primitive_add(&b->primitive, DNNL_ARG_TO, to));
     TRY_OUT(hwnas_onednn_primitive_add_weights(
         &b->primitive, DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_TO, single, &shift, single));
-    b->bytes = hwnas_onednn_bytes(m->source, tensor);
+    b->bytes = hwnas_onednn_bytes(m->source, m->group->reads[0]);
     b->is_made = true;
     m->step->bytes += b->primitive.bytes;
 out:
     dnnl_primitive_attr_destroy(attr);
     dnnl_primitive_desc_destroy(desc);
     dnnl_memory_desc_destroy(single);
+    dnnl_memory_desc_destroy(to);
     dnnl_memory_desc_destroy(from);
     return status;
 }
@@ -179,7 +191,7 @@ static hwnas_status add_input(maker *m, int arg, const_dnnl_memory_desc_t desc, 
 {
     hwnas_onednn_step *s = m->step;
     if (m->is_shifted && arg == DNNL_ARG_SRC)
-        TRY(add_shift(m, &m->made->before[s->n_inputs], desc));
+        TRY(add_shift(m, &m->made->before[s->n_inputs]));
     else if (hwnas_onednn_bytes(m->source, tensor) == dnnl_memory_desc_get_size(desc))
         TRY(add_border(m, &m->made->before[s->n_inputs], tensor, true));
     s->input_ids[s->n_inputs++] = tensor;
