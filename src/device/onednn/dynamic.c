@@ -136,8 +136,7 @@ typedef struct maker {
     const group *group;
     const hwnas_node *product;
     bool in_is_image, out_is_image; /* how the step's tensors lie */
-    bool is_by_conv; /* a product whose rows are pixels: hwnas_onednn_is_by_conv() says why */
-    int rank;        /* of what the primitive reads and writes */
+    int rank;                       /* of what the primitive reads and writes */
     dnnl_dims_t in_dims, kernel_dims, out_dims;
     int kernel_rank;
     dnnl_memory_desc_t in, weights, bias, out, one, zero, operands[HWNAS_ONEDNN_MAX_POSTS];
@@ -154,26 +153,18 @@ static void set_dims(maker *m)
 {
     const hwnas_tensor *in = hwnas_node_input(m->graph, m->product, 0);
     const hwnas_tensor *kernel = hwnas_node_input(m->graph, m->product, 1);
+    const hwnas_tensor *out = hwnas_node_output(m->graph, m->product);
     copy_dims(m->kernel_dims, kernel);
     m->rank = m->kernel_rank = kernel->rank;
-    const int64_t n_in = kernel->dims[0], n_out = kernel->dims[1];
-    const int64_t rows = hwnas_tensor_count(in) / n_in; /* of a product */
-    if (m->product->op->id == HWNAS_OP_MATMUL && hwnas_onednn_ends_at_avx2()) {
-        m->is_by_conv = true;
-        m->rank = m->kernel_rank = 4;
-        memcpy(m->in_dims, (dnnl_dims_t){1, n_in, 1, rows}, sizeof m->in_dims);
-        memcpy(m->out_dims, (dnnl_dims_t){1, n_out, 1, rows}, sizeof m->out_dims);
-        memcpy(m->kernel_dims, (dnnl_dims_t){n_out, n_in, 1, 1}, sizeof m->kernel_dims);
-        return;
-    }
     if (m->product->op->id == HWNAS_OP_MATMUL) {
-        memcpy(m->in_dims, (dnnl_dims_t){rows, n_in}, sizeof m->in_dims);
-        memcpy(m->out_dims, (dnnl_dims_t){rows, n_out}, sizeof m->out_dims);
+        m->in_dims[0] = m->out_dims[0] = hwnas_tensor_count(in) / kernel->dims[0];
+        m->in_dims[1] = kernel->dims[0];
+        m->out_dims[1] = kernel->dims[1];
         return;
     }
     const int64_t groups = hwnas_node_attr(m->product, "groups")->ints[0];
     copy_dims(m->in_dims, in);
-    copy_dims(m->out_dims, hwnas_node_output(m->graph, m->product));
+    copy_dims(m->out_dims, out);
     if (groups > 1) {
         m->kernel_rank = 5;
         memmove(m->kernel_dims + 1, m->kernel_dims, 4 * sizeof *m->kernel_dims);
@@ -226,15 +217,9 @@ static dnnl_status_t add_posts(maker *m)
 
 static dnnl_status_t describe_product(maker *m)
 {
-    const dnnl_dims_t bias = {m->is_by_conv ? m->out_dims[1] : 1, m->out_dims[1]}, none = {0},
-                      one = {1, 1};
+    const dnnl_dims_t per_column = {1, m->out_dims[1]};
     if (m->group->bias >= 0)
-        TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->bias, m->is_by_conv ? 1 : 2, bias, dnnl_f32,
-                                                    m->is_by_conv ? dnnl_a : dnnl_ab));
-    if (m->is_by_conv)
-        return dnnl_convolution_forward_primitive_desc_create(
-            &m->desc, m->device->engine, dnnl_forward_inference, dnnl_convolution_direct, m->in,
-            m->weights, m->bias, m->out, one, none, none, none, m->attr);
+        TRY_STATUS(dnnl_memory_desc_create_with_tag(&m->bias, 2, per_column, dnnl_f32, dnnl_ab));
     return dnnl_matmul_primitive_desc_create(&m->desc, m->device->engine, m->in, m->weights,
                                              m->bias, m->out, m->attr);
 }
@@ -286,10 +271,9 @@ static hwnas_status add_kernel(maker *m, hwnas_onednn_primitive *p)
     TRY_OUT(hwnas_try_alloc(&memory, n, p->name));
     for (size_t i = 0; i < n; i++)
         ((int8_t *)memory)[i] = (int8_t)values[i];
-    TRY_DNNL_OUT(
-        "describe", p->name,
-        dnnl_memory_desc_create_with_tag(&given, m->kernel_rank, m->kernel_dims, dnnl_s8,
-                                         m->is_by_conv ? dnnl_bacd : tags[m->kernel_rank]));
+    TRY_DNNL_OUT("describe", p->name,
+                 dnnl_memory_desc_create_with_tag(&given, m->kernel_rank, m->kernel_dims, dnnl_s8,
+                                                  tags[m->kernel_rank]));
     TRY_OUT(hwnas_onednn_primitive_add_weights(
         p, DNNL_ARG_WEIGHTS, dnnl_primitive_desc_query_md(m->desc, dnnl_query_weights_md, 0),
         memory, given));
@@ -366,7 +350,7 @@ static hwnas_status add_reorders(maker *m, dynamic *d)
 {
     hwnas_status status = HWNAS_OK;
     dnnl_memory_desc_t in = NULL, out = NULL;
-    if (m->product->op->id == HWNAS_OP_MATMUL)
+    if (m->rank == 2)
         return HWNAS_OK;
     TRY_DNNL_OUT("describe", m->step->name,
                  describe_values(&in, m, m->in_dims, dnnl_f32, m->in_is_image));

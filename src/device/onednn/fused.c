@@ -2,9 +2,11 @@
  * primitive wants it. */
 #include "device/onednn/fused_maker.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/onednn/onednn.h"
 #include "device/onednn/posts.h"
 #include "device/onednn/primitive.h"
 #include "graph/op.h"
@@ -299,15 +301,35 @@ static hwnas_status add_args(maker *m)
 
 /* ---- The step ---- */
 
-/* Whether the library would halve the weights: a convolution of signed bytes. Of a depthwise one
- * the pass over its input would take a quarter of the time. */
+/* Two products of unsigned bytes with the largest weight fit 16 bits, in which they are added up.
+ */
+static bool fits_unsigned(const maker *m)
+{
+    enum { MOST = 64 }; /* 2 x 255 x 64 < 2^15 */
+    const int given_as = m->root->inputs[1];
+    const int kernel = m->graph->nodes[m->graph->tensors[given_as].producer].inputs[0];
+    const hwnas_tensor *t = &m->graph->tensors[kernel];
+    const int64_t n = hwnas_tensor_count(t);
+    float *values = hwnas_alloc((size_t)n * sizeof *values), most = 0;
+    hwnas_tensor_fill(t, values);
+    for (int64_t i = 0; i < n; i++)
+        most = fmaxf(most, fabsf(values[i]));
+    free(values);
+    return most <= MOST;
+}
+
+/* Whether the library would halve the weights, and need not: a convolution of signed bytes. Of one
+ * in groups it does, as the pass over the input of a depthwise one would take a quarter of its
+ * time.
+ */
 static bool is_halved(const maker *m)
 {
-    if (!hwnas_onednn_ends_at_avx2() || !m->group->is_product_of_bytes ||
-        m->source->kept[m->group->reads[0]] != dnnl_s8)
+    if (!hwnas_onednn_ends_at_avx2() || hwnas_onednn_is_native(HWNAS_S8) ||
+        !m->group->is_product_of_bytes || m->source->kept[m->group->reads[0]] != dnnl_s8)
         return false;
-    return m->is_by_conv ||
-           (m->root->op->id == HWNAS_OP_CONV && hwnas_node_attr(m->root, "groups")->ints[0] == 1);
+    return (m->is_by_conv || (m->root->op->id == HWNAS_OP_CONV &&
+                              hwnas_node_attr(m->root, "groups")->ints[0] == 1)) &&
+           fits_unsigned(m);
 }
 
 /* The borders' buffers live as long as the step runs: they have places of their own. */

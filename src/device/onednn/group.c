@@ -1,6 +1,8 @@
 /* group.c: operators as post-operations. */
 #include "device/onednn/group.h"
 
+#include "device/onednn/onednn.h"
+
 /* `alpha` and `beta`: attributes of functions, or what is given. */
 static const struct row {
     bool is_binary;
@@ -79,5 +81,6 @@ bool hwnas_onednn_is_by_conv(const hwnas_onednn_source *source, const hwnas_oned
         return false;
     const hwnas_tensor *in = hwnas_node_input(source->graph, root, 0);
     const bool has_rows = in->rank && in->dims[in->rank - 1] < hwnas_tensor_count(in);
-    return group->is_product_of_bytes || (has_rows && source->kept[group->reads[0]] == dnnl_f32);
+    return (group->is_product_of_bytes && !hwnas_onednn_is_native(HWNAS_S8)) ||
+           (has_rows && source->kept[group->reads[0]] == dnnl_f32);
 }
