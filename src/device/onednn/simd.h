@@ -20,6 +20,12 @@ typedef float hwnas_half __attribute__((vector_size(32), aligned(4), may_alias))
 typedef int32_t hwnas_whole_half __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint32_t hwnas_word_half __attribute__((vector_size(32), aligned(4), may_alias));
 
+/* A loop over lanes. Clang needs no pragma for it, and warns where it is told not to optimise. */
+#if defined(__clang__)
+#define HWNAS_EACH_LANE(i) for (int i = 0; i < HWNAS_LANES; i++)
+#else
+#define HWNAS_EACH_LANE(i) _Pragma("omp simd") for (int i = 0; i < HWNAS_LANES; i++)
+#endif
 #if defined(__x86_64__) && !defined(__clang__) && !defined(HWNAS_SANITIZED)
 #define HWNAS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -70,10 +76,9 @@ HWNAS_INLINE void hwnas_choose_less(hwnas_vector *out, const hwnas_vector *a, co
 {
     hwnas_vector chosen;
     float *to = (float *)&chosen;
-#pragma omp simd
-    for (int i = 0; i < HWNAS_LANES; i++)
-        to[i] = ((const float *)a)[i] < ((const float *)b)[i] ? ((const float *)x)[i]
-                                                              : ((const float *)y)[i];
+    HWNAS_EACH_LANE(i)
+    to[i] = ((const float *)a)[i] < ((const float *)b)[i] ? ((const float *)x)[i]
+                                                          : ((const float *)y)[i];
     *out = chosen;
 }
 
@@ -82,8 +87,8 @@ HWNAS_INLINE void hwnas_clamp(hwnas_vector *out, const hwnas_vector *in, float l
 {
     hwnas_vector kept;
     float *to = (float *)&kept;
-#pragma omp simd
-    for (int i = 0; i < HWNAS_LANES; i++) {
+    HWNAS_EACH_LANE(i)
+    {
         const float x = ((const float *)in)[i], most = x > high ? high : x;
         to[i] = most < low ? low : most;
     }
