@@ -94,40 +94,48 @@ static bool lies_alike(const hwnas_tensor *t)
            (t->dims[channels + 1] == 1 && t->dims[channels + 2] == 1);
 }
 
-/* A reorder of a tensor between its layout and the group's, if they differ. */
-static hwnas_status add_border(maker *m, border *b, int tensor, bool is_input)
+/* A border that brings the bytes of `tensor` from one description into the other. */
+static hwnas_status make_border(maker *m, border *b, int tensor, const_dnnl_memory_desc_t from,
+                                const_dnnl_memory_desc_t to, const_dnnl_primitive_attr_t attr)
 {
     hwnas_status status = HWNAS_OK;
-    const hwnas_tensor *t = &m->graph->tensors[tensor];
-    const hwnas_onednn_layout lies = hwnas_onednn_lies(m, tensor);
-    const size_t bytes = hwnas_onednn_bytes(m->source, tensor);
     const char *name = m->step->name;
-    dnnl_memory_desc_t outside = NULL, inside = NULL;
     dnnl_primitive_desc_t desc = NULL;
-    dnnl_primitive_attr_t attr = NULL;
-    if (lies == m->group->layout || lies_alike(t) || m->is_reorder) /* else it is of an image */
-        return HWNAS_OK;
     b->primitive.name = name;
     b->primitive.device = m->device;
-    TRY_OUT(hwnas_onednn_attr(&attr, name));
-    TRY_DNNL_OUT("describe", name,
-                 hwnas_onednn_describe_tensor(&outside, m, tensor, IMAGE_RANK, lies));
-    TRY_DNNL_OUT("describe", name,
-                 hwnas_onednn_describe_tensor(&inside, m, tensor, IMAGE_RANK, m->group->layout));
-    const const_dnnl_memory_desc_t from = is_input ? outside : inside;
-    const const_dnnl_memory_desc_t to = is_input ? inside : outside;
     TRY_DNNL_OUT("describe", name,
                  dnnl_reorder_primitive_desc_create(&desc, from, m->device->engine, to,
                                                     m->device->engine, attr));
     TRY_OUT(hwnas_onednn_primitive_init(&b->primitive, desc));
     TRY_OUT(hwnas_onednn_primitive_add(&b->primitive, DNNL_ARG_FROM, from));
     TRY_OUT(hwnas_onednn_primitive_add(&b->primitive, DNNL_ARG_TO, to));
-    b->bytes = bytes;
+    b->bytes = hwnas_onednn_bytes(m->source, tensor);
     b->is_made = true;
+out:
+    dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+/* A reorder of a tensor between its layout and the group's, if they differ. */
+static hwnas_status add_border(maker *m, border *b, int tensor, bool is_input)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_onednn_layout lies = hwnas_onednn_lies(m, tensor);
+    const char *name = m->step->name;
+    dnnl_memory_desc_t outside = NULL, inside = NULL;
+    dnnl_primitive_attr_t attr = NULL;
+    if (lies == m->group->layout || lies_alike(&m->graph->tensors[tensor]) || m->is_reorder)
+        return HWNAS_OK; /* else it is of an image */
+    TRY_OUT(hwnas_onednn_attr(&attr, name));
+    TRY_DNNL_OUT("describe", name,
+                 hwnas_onednn_describe_tensor(&outside, m, tensor, IMAGE_RANK, lies));
+    TRY_DNNL_OUT("describe", name,
+                 hwnas_onednn_describe_tensor(&inside, m, tensor, IMAGE_RANK, m->group->layout));
+    TRY_OUT(
+        make_border(m, b, tensor, is_input ? outside : inside, is_input ? inside : outside, attr));
     m->step->bytes += b->primitive.bytes;
 out:
     dnnl_primitive_attr_destroy(attr);
-    dnnl_primitive_desc_destroy(desc);
     dnnl_memory_desc_destroy(inside);
     dnnl_memory_desc_destroy(outside);
     return status;
@@ -159,29 +167,18 @@ static hwnas_status add_shift(maker *m, border *b)
     hwnas_status status = HWNAS_OK;
     const char *name = m->step->name;
     dnnl_memory_desc_t from = NULL, to = NULL, single = NULL;
-    dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_attr_t attr = NULL;
-    b->primitive.name = name;
-    b->primitive.device = m->device;
     TRY_OUT(hwnas_onednn_attr(&attr, name));
     TRY_DNNL_OUT("describe", name, dnnl_primitive_attr_set_zero_points_mask(attr, DNNL_ARG_TO, 0));
     TRY_DNNL_OUT("describe", name, describe_shift(&from, &to, m));
     TRY_DNNL_OUT("describe", name,
                  hwnas_onednn_describe(&single, dnnl_s32, 1, one, HWNAS_ONEDNN_PLAIN));
-    TRY_DNNL_OUT("describe", name,
-                 dnnl_reorder_primitive_desc_create(&desc, from, m->device->engine, to,
-                                                    m->device->engine, attr));
-    TRY_OUT(hwnas_onednn_primitive_init(&b->primitive, desc));
-    TRY_OUT(hwnas_onednn_primitive_add(&b->primitive, DNNL_ARG_FROM, from));
-    TRY_OUT(hwnas_onednn_primitive_add(&b->primitive, DNNL_ARG_TO, to));
+    TRY_OUT(make_border(m, b, m->group->reads[0], from, to, attr));
     TRY_OUT(hwnas_onednn_primitive_add_weights(
         &b->primitive, DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_TO, single, &shift, single));
-    b->bytes = hwnas_onednn_bytes(m->source, m->group->reads[0]);
-    b->is_made = true;
     m->step->bytes += b->primitive.bytes;
 out:
     dnnl_primitive_attr_destroy(attr);
-    dnnl_primitive_desc_destroy(desc);
     dnnl_memory_desc_destroy(single);
     dnnl_memory_desc_destroy(to);
     dnnl_memory_desc_destroy(from);
