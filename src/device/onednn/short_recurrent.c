@@ -21,13 +21,13 @@ enum { UPDATE, RESET, HIDDEN, GRU_GATES };
 typedef struct recurrence {
     hwnas_onednn_primitive product; /* of the inputs with W, biases added */
     int64_t steps, batch, features, hidden, directions;
-    int n_gates;      /* LSTM_GATES or GRU_GATES */
-    bool is_reverse;  /* the first direction */
+    int n_gates;       /* LSTM_GATES or GRU_GATES */
+    bool is_reverse;   /* the first direction */
     bool is_by_halves; /* sums of eight floats */
-    float *recurrent; /* directions x blocks x hidden x gates x UNITS */
-    float *gates;     /* steps x batch x directions x blocks x gates x UNITS */
-    float *states;    /* directions x batch x 3 x hidden: h, the next h, c */
-    float *inner;     /* of a GRU: directions x hidden, the bias behind its reset */
+    float *recurrent;  /* directions x blocks x hidden x gates x UNITS */
+    float *gates;      /* steps x batch x directions x blocks x gates x UNITS */
+    float *states;     /* directions x batch x 3 x hidden: h, the next h, c */
+    float *inner;      /* of a GRU: directions x hidden, the bias behind its reset */
 } recurrence;
 
 bool hwnas_onednn_is_short_recurrent(const hwnas_graph *graph, const hwnas_node *node)
@@ -209,8 +209,8 @@ out:
 }
 
 /* Adds R's rows of one block times the state to `sums`: `n` vectors for each of its columns. */
-HWNAS_INLINE void add_products(hwnas_vector *sums, const float *recurrent, const float *h,
-                               int64_t hidden, int n)
+HWNAS_INLINE void add_whole_products(hwnas_vector *sums, const float *recurrent, const float *h,
+                                     int64_t hidden, int n)
 {
     hwnas_vector w;
     for (int64_t k = 0; k < hidden; k++, recurrent += n * HWNAS_LANES)
@@ -240,6 +240,15 @@ HWNAS_INLINE void add_products_by_halves(hwnas_vector *sums, const float *recurr
     }
 }
 
+HWNAS_INLINE void add_products(hwnas_vector *sums, const float *recurrent, const float *h,
+                               int64_t hidden, int n, bool is_by_halves)
+{
+    if (is_by_halves)
+        add_products_by_halves(sums, recurrent, h, hidden, n);
+    else
+        add_whole_products(sums, recurrent, h, hidden, n);
+}
+
 /* One block of units: the next state of the gates' sums. `out` may be the output's row. */
 HWNAS_INLINE void run_lstm_block(float *next, float *c, float *out, const float *gates,
                                  const float *recurrent, const float *h, int64_t hidden,
@@ -249,10 +258,7 @@ HWNAS_INLINE void run_lstm_block(float *next, float *c, float *out, const float 
     hwnas_vector sums[N], x, state;
     for (int i = 0; i < N; i++)
         hwnas_load(&sums[i], gates + i * HWNAS_LANES);
-    if (is_by_halves)
-        add_products_by_halves(sums, recurrent, h, hidden, N);
-    else
-        add_products(sums, recurrent, h, hidden, N);
+    add_products(sums, recurrent, h, hidden, N, is_by_halves);
     for (int i = 0; i < PER_BLOCK; i++) {
         hwnas_vector gate[LSTM_GATES];
         for (int g = 0; g < CELL; g++)
@@ -278,10 +284,7 @@ HWNAS_INLINE void run_gru_block(float *next, float *out, const float *inner, con
     for (int i = 0; i < N; i++)
         hwnas_load(&sums[i], i < HIDDEN * PER_BLOCK ? gates + i * HWNAS_LANES
                                                     : inner + i * HWNAS_LANES - HIDDEN * UNITS);
-    if (is_by_halves)
-        add_products_by_halves(sums, recurrent, h, hidden, N);
-    else
-        add_products(sums, recurrent, h, hidden, N);
+    add_products(sums, recurrent, h, hidden, N, is_by_halves);
     for (int i = 0; i < PER_BLOCK; i++) {
         hwnas_vector update, reset, made;
         hwnas_sigmoid(&update, &sums[UPDATE * PER_BLOCK + i]);
