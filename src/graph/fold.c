@@ -1,10 +1,10 @@
 /* fold.c: the graph as it is deployed. A BatchNorm of inference is one factor and one offset for
- * each channel, which the convolution before it can carry; dropout does nothing; a sum with zeros
- * is the other summand, what no output needs is left out, and what is computed of nothing but
- * weights is a weight.
+ * each channel, which the convolution or linear layer before it can carry; dropout does nothing; a
+ * sum with zeros is the other summand, what no output needs is left out, and what is computed of
+ * nothing but weights is a weight.
  *
- *     y = (conv(x, w) + b - mean) * f + shift,  f = scale / sqrt(variance + epsilon)
- *       = conv(x, w * f) + (b - mean) * f + shift */
+ *     y = (conv(x, w) + b) * factor + offset
+ *       = conv(x, w * factor) + b * factor + offset */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,37 +29,34 @@ static float *new_weight(hwnas_status *status, int *out, rewrite *r, const hwnas
     return data;
 }
 
-/* Adds `conv` with the BatchNorm that follows it in its weights. */
-static hwnas_status fold_conv(rewrite *r, const hwnas_node *conv, const hwnas_node *norm)
+/* Adds `layer` with the BatchNorm that follows it in its weights, of which the first dimension is
+ * that of its outputs. */
+static hwnas_status fold_norm(rewrite *r, const hwnas_node *layer, const hwnas_node *norm)
 {
-    enum { SCALE, SHIFT, MEAN, VARIANCE, N_STATISTICS };
     hwnas_status status = HWNAS_OK;
-    const hwnas_tensor *kernel = hwnas_node_input(r->from, conv, 1);
-    const double epsilon = hwnas_node_attr(norm, "epsilon")->number;
+    const hwnas_tensor *kernel = hwnas_node_input(r->from, layer, 1);
     const int64_t channels = kernel->dims[0], per_channel = hwnas_tensor_count(kernel) / channels;
-    int inputs[3] = {r->place[conv->inputs[0]]};
+    int inputs[3] = {r->place[layer->inputs[0]]};
 
     float *w =
-        new_weight(&status, &inputs[1], r, conv, "folded_weight", kernel->rank, kernel->dims);
-    float *b = w ? new_weight(&status, &inputs[2], r, conv, "folded_bias", 1, &channels) : NULL;
+        new_weight(&status, &inputs[1], r, layer, "folded_weight", kernel->rank, kernel->dims);
+    float *b = w ? new_weight(&status, &inputs[2], r, layer, "folded_bias", 1, &channels) : NULL;
     if (!b)
         return status;
     hwnas_tensor_fill(kernel, w);
-    if (conv->n_inputs > 2)
-        hwnas_tensor_fill(hwnas_node_input(r->from, conv, 2), b);
+    if (layer->n_inputs > 2)
+        hwnas_tensor_fill(hwnas_node_input(r->from, layer, 2), b);
 
-    float *statistics = hwnas_alloc((size_t)(N_STATISTICS * channels) * sizeof *statistics);
-    for (int i = 0; i < N_STATISTICS; i++)
-        hwnas_tensor_fill(hwnas_node_input(r->from, norm, 1 + i), statistics + i * channels);
+    double *factors = hwnas_alloc(2 * (size_t)channels * sizeof *factors);
+    double *offsets = factors + channels;
+    hwnas_batch_norm_values(factors, offsets, r->from, norm);
     for (int64_t c = 0; c < channels; c++) {
-        const float *at = statistics + c;
-        const double factor = at[SCALE * channels] / sqrt(at[VARIANCE * channels] + epsilon);
         for (int64_t i = 0; i < per_channel; i++)
-            w[c * per_channel + i] = (float)(w[c * per_channel + i] * factor);
-        b[c] = (float)((b[c] - at[MEAN * channels]) * factor + at[SHIFT * channels]);
+            w[c * per_channel + i] = (float)(w[c * per_channel + i] * factors[c]);
+        b[c] = (float)(b[c] * factors[c] + offsets[c]);
     }
-    free(statistics);
-    return hwnas_rewrite_add_node(r, conv, 3, inputs, conv->output);
+    free(factors);
+    return hwnas_rewrite_add_node(r, layer, 3, inputs, layer->output);
 }
 
 static bool is_constant(const rewrite *r, const hwnas_node *node)
@@ -95,10 +92,20 @@ static int axis_before(const hwnas_tensor *in, const hwnas_tensor *out, int axis
     return -1;
 }
 
-/* The convolution of which `norm` scales and shifts the channels, perhaps behind reshapes and
- * transposes as those of volumes have; NULL: there is none. */
-static const hwnas_node *conv_before(const hwnas_graph *graph, const hwnas_uses *uses,
-                                     const int *same, int norm)
+/* Where the outputs of a layer that can carry a norm are; -1: it cannot. */
+static int axis_of_outputs(const hwnas_graph *graph, const hwnas_node *node)
+{
+    if (!all_weights(graph, node))
+        return -1;
+    if (node->op->id == HWNAS_OP_LINEAR)
+        return hwnas_node_output(graph, node)->rank - 1;
+    return node->op->id == HWNAS_OP_CONV ? 1 : -1;
+}
+
+/* The layer of which `norm` scales and shifts the outputs, perhaps behind reshapes and transposes
+ * as those of volumes have; NULL: there is none. */
+static const hwnas_node *layer_before(const hwnas_graph *graph, const hwnas_uses *uses,
+                                      const int *same, int norm)
 {
     int reader = norm, axis = 1;
     while (axis >= 0) {
@@ -107,8 +114,8 @@ static const hwnas_node *conv_before(const hwnas_graph *graph, const hwnas_uses 
         const hwnas_node *node = producer < 0 ? NULL : &graph->nodes[producer];
         if (!node || hwnas_lone_reader(&uses[tensor]) != reader)
             return NULL;
-        if (node->op->id == HWNAS_OP_CONV)
-            return axis == 1 && all_weights(graph, node) ? node : NULL;
+        if (axis_of_outputs(graph, node) == axis)
+            return node;
         if (node->op->id == HWNAS_OP_TRANSPOSE)
             axis = (int)node->attrs[0].ints[axis];
         else if (node->op->id == HWNAS_OP_RESHAPE)
@@ -126,10 +133,10 @@ bool hwnas_graph_is_folded(const hwnas_graph *graph, const hwnas_uses *uses, con
 {
     const hwnas_node *norm = &graph->nodes[node];
     return norm->op->id == HWNAS_OP_BATCH_NORM && all_weights(graph, norm) &&
-           conv_before(graph, uses, same, node);
+           layer_before(graph, uses, same, node);
 }
 
-/* The BatchNorm that alone reads `node` and goes into a convolution, or NULL. */
+/* The BatchNorm that alone reads `node` and goes into a layer, or NULL. */
 static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *node,
                                     const hwnas_uses *uses, const int *same)
 {
@@ -138,11 +145,11 @@ static const hwnas_node *norm_after(const hwnas_graph *graph, const hwnas_node *
                                                                            : NULL;
 }
 
-/* The BatchNorm that goes into `conv`, or NULL. */
-static const hwnas_node *norm_of(const hwnas_graph *graph, const hwnas_node *conv,
+/* The BatchNorm that goes into `layer`, or NULL. */
+static const hwnas_node *norm_of(const hwnas_graph *graph, const hwnas_node *layer,
                                  const hwnas_uses *uses, const int *same)
 {
-    const hwnas_node *norm = NULL, *at = conv;
+    const hwnas_node *norm = NULL, *at = layer;
     while (at && !norm) {
         const int reader = hwnas_lone_reader(&uses[at->output]);
         norm = norm_after(graph, at, uses, same);
@@ -170,11 +177,11 @@ static hwnas_status fold_nodes(rewrite *r)
     hwnas_uses *uses = hwnas_graph_uses(r->from, same, is_live);
     for (size_t i = 0; i < r->from->n_nodes; i++) {
         const hwnas_node *node = &r->from->nodes[i];
-        const bool is_conv = node->op->id == HWNAS_OP_CONV;
-        const hwnas_node *norm = is_conv ? norm_of(r->from, node, uses, same) : NULL;
+        const bool may_carry = axis_of_outputs(r->from, node) >= 0;
+        const hwnas_node *norm = may_carry ? norm_of(r->from, node, uses, same) : NULL;
         const hwnas_node *behind = norm_after(r->from, node, uses, same);
         if (r->place[node->output] >= 0)
-            continue; /* this BatchNorm went into its convolution */
+            continue; /* this BatchNorm went into its layer */
         if (same[node->output] != node->output)
             TRY_OUT(take_place(r, node->output, same[node->output]));
         else if (!is_live[i])
@@ -184,10 +191,10 @@ static hwnas_status fold_nodes(rewrite *r)
         else if (is_constant(r, node))
             TRY_OUT(hwnas_rewrite_fold(r, node));
         else if (norm)
-            TRY_OUT(fold_conv(r, node, norm));
+            TRY_OUT(fold_norm(r, node, norm));
         else
             TRY_OUT(hwnas_rewrite_copy_node(r, node));
-        /* A convolution of constants became one itself, and so does what is behind it. */
+        /* A layer of constants became one itself, and so does what is behind it. */
         const bool is_weight =
             behind && r->to->tensors[r->place[node->output]].kind == HWNAS_TENSOR_WEIGHT;
         if (behind && !is_weight && r->place[behind->output] < 0) {

@@ -139,6 +139,11 @@ static inline const hwnas_tensor *hwnas_node_input(const hwnas_graph *graph, con
     return &graph->tensors[node->inputs[i]];
 }
 
+/* What a batch_norm whose other inputs are weights does to channel c: x * factors[c] + offsets[c].
+ * Both have room for its channels. */
+void hwnas_batch_norm_values(double *factors, double *offsets, const hwnas_graph *graph,
+                             const hwnas_node *norm);
+
 /* Does it read or make whole numbers? */
 bool hwnas_node_is_whole(const hwnas_graph *graph, const hwnas_node *node);
 

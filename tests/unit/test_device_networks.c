@@ -168,6 +168,52 @@ static void folding_keeps_the_values_of_weights(void **state)
     hwnas_device_close(ref);
 }
 
+/* Those that follow no layer, of images and of rows, with what runs in one step with them. */
+static void norms_by_themselves(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {1, 84, 9, 7}, {2, 32, 8, 8}, {7, 19, 0}, {1, 40, 0}, {3, 16, 5, 0}};
+    hwnas_device *cpu = open_device("cpu", 2), *ref = open_device("ref", 1);
+    for (size_t i = 0; i < COUNT(shapes) * 2; i++) {
+        const int64_t *dims = shapes[i / 2];
+        hwnas_graph *graph = hwnas_graph_new("norms", 3 + i), *folded = NULL;
+        const int in = add_input(graph, dims), other = add_input(graph, dims);
+        int x = add(graph, "relu", "", add(graph, "batch_norm", "", in, -1), -1);
+        if (i % 2)
+            x = add(graph, "mul", "", add(graph, "add", "", x, other), other);
+        hwnas_graph_add_output(graph, x);
+        ok(hwnas_graph_fold(&folded, graph));
+        compare("norms", cpu, folded, ref, graph, i);
+        hwnas_graph_free(graph);
+        hwnas_graph_free(folded);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
+/* Of a linear layer too; one of sequences is a product and a sum. */
+static void norms_go_into_linear_layers(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {{5, 7, 0}, {2, 6, 7, 0}};
+    hwnas_device *cpu = open_device("cpu", 1), *ref = open_device("ref", 1);
+    for (size_t i = 0; i < COUNT(shapes) * 2; i++) {
+        hwnas_graph *graph = hwnas_graph_new("linear", 3 + i), *folded = NULL;
+        const int in = add_input(graph, shapes[i / 2]);
+        const int x = add(graph, "linear", i % 2 ? "out=6 bias=0" : "out=6", in, -1);
+        hwnas_graph_add_output(graph, add(graph, "batch_norm", "", x, -1));
+        ok(hwnas_graph_fold(&folded, graph));
+        assert_int_equal(count_nodes(folded, "batch_norm"), i / 2);
+        compare("linear", ref, folded, ref, graph, i);
+        compare("linear", cpu, folded, ref, graph, i);
+        hwnas_graph_free(graph);
+        hwnas_graph_free(folded);
+    }
+    hwnas_device_close(cpu);
+    hwnas_device_close(ref);
+}
+
 /* What stands between a convolution of as many channels as lines and columns, and a norm that goes
  * into it or does not. */
 static void only_norms_of_channels_are_folded(void **state)
@@ -373,6 +419,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folding_changes_nothing),
         cmocka_unit_test(only_norms_of_channels_are_folded),
+        cmocka_unit_test(norms_by_themselves),
+        cmocka_unit_test(norms_go_into_linear_layers),
         cmocka_unit_test(cells_with_all_kinds_of_edges),
         cmocka_unit_test(folding_leaves_shared_convolutions),
         cmocka_unit_test(folding_keeps_the_values_of_weights),

@@ -161,6 +161,8 @@ static void every_operator_on_cpu(void **state)
         {"conv", "out=6 kernel=3 stride=2 pad=1 groups=3", {{1, 9, 8, 8}}},
         {"batch_norm", "", {{1, 32, 14, 14}}},
         {"batch_norm", "epsilon=0.01", {{3, 7, 5, 3}}},
+        {"batch_norm", "", {{5, 37}}},
+        {"batch_norm", "", {{2, 37, 11}}},
         {"batch_norm", "affine=0", {{3, 7, 5, 3}}},
         {"max_pool", "kernel=3 stride=2 pad=1", {{1, 64, 31, 33}}},
         {"max_pool", "kernel=3 pad=1", {{3, 5, 7, 9}}},

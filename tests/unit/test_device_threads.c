@@ -1,5 +1,6 @@
-/* test_device_threads.c: with how many threads `cpu` runs a step, and that what they share comes out
- * as `ref` has it. */
+/* test_device_threads.c: with how many threads `cpu` runs a step, that no library takes more, and
+ * that what they share comes out as `ref` has it. */
+#define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,12 +8,16 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/onednn/onednn_exec.h"
+#include "base/str.h"
 #include "device/onednn/threads.h"
+#include "graph/elaborate.h"
 #include "graph/op.h"
 #include "tests/unit/device_fixture.h"
 
@@ -147,10 +152,102 @@ static void squeeze_and_excite_is_ours(void **state)
     hwnas_device_close(cpu);
 }
 
+/* ---- No more threads than asked for ---- */
+
+static unsigned most_threads; /* of a team, since it was last set */
+
+void GOMP_parallel(void (*work)(void *), void *data, unsigned n_threads, unsigned flags);
+
+/* Stands before libgomp's, for oneDNN too: all that is done by several threads comes by here. */
+void GOMP_parallel(void (*work)(void *), void *data, unsigned n_threads, unsigned flags)
+{
+    static void (*real)(void (*)(void *), void *, unsigned, unsigned);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "GOMP_parallel");
+    most_threads = n_threads > most_threads ? n_threads : most_threads;
+    real(work, data, n_threads, flags);
+}
+
+static void assert_two_threads(const char *what, hwnas_device *cpu, const hwnas_graph *graph)
+{
+    most_threads = 0;
+    free(outcome(cpu, graph, 1));
+    if (most_threads > 2)
+        fail_msg("%s: a team of %u threads where 2 were asked for", what, most_threads);
+}
+
+/* Where more threads are wanted than there are cores, those that wait keep a core from those that
+ * work; at a real-time priority for good. */
+static void nothing_takes_more_threads_than_asked(void **state)
+{
+    (void)state;
+    static const op_case cases[] = {
+        {"batch_norm", "", {{1, 84, 83, 83}}},
+        {"batch_norm", "", {{1, 64, 56, 56}}},
+        {"batch_norm", "", {{2, 84, 9000}}},
+        {"batch_norm", "", {{9000, 84}}},
+        {"max_pool", "kernel=3 stride=2", {{1, 84, 83, 83}}},
+        {"avg_pool", "kernel=3 stride=2", {{1, 84, 83, 83}}},
+        {"conv", "out=84 kernel=3 groups=84", {{1, 84, 83, 83}}},
+        {"conv", "out=85 kernel=1", {{1, 84, 83, 83}}},
+        {"layer_norm", "", {{900, 84}}},
+        {"softmax", "", {{9000, 84}}},
+        {"add", "", {{1, 84, 83, 83}, {1, 84, 83, 83}}},
+    };
+    hwnas_device *cpu = open_device("cpu", 2);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        hwnas_graph *graph = graph_of_op(&cases[i]);
+        assert_two_threads(cases[i].op, cpu, graph);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
+}
+
+static int is_yaml(const struct dirent *entry)
+{
+    return hwnas_ends_with(entry->d_name, ".yaml");
+}
+
+/* All but the largest, with the weights and inputs of a seed. */
+static void nothing_in_the_zoo_does(void **state)
+{
+    (void)state;
+    enum { MOST_MACS = 1500000000 };
+    struct dirent **list;
+    hwnas_device *cpu = open_device("cpu", 2);
+    const int n = scandir(HWNAS_SOURCE_DIR "/search_spaces/zoo", &list, is_yaml, alphasort);
+    int n_run = 0;
+    for (int i = 0; i < n; i++) {
+        char *path = hwnas_printf(HWNAS_SOURCE_DIR "/search_spaces/zoo/%s", list[i]->d_name);
+        hwnas_space *space;
+        hwnas_graph *graph;
+        hwnas_costs costs;
+        ok(hwnas_graph_load_space(&space, path));
+        hwnas_arch *arch = hwnas_arch_new(space);
+        hwnas_arch_settle(arch);
+        ok(hwnas_graph_build(&graph, arch, 1));
+        hwnas_graph_costs(&costs, graph);
+        if (costs.macs < MOST_MACS) {
+            assert_two_threads(list[i]->d_name, cpu, graph);
+            n_run++;
+        }
+        hwnas_graph_free(graph);
+        hwnas_arch_free(arch);
+        hwnas_space_free(space);
+        free(path);
+        free(list[i]);
+    }
+    free(list);
+    hwnas_device_close(cpu);
+    assert_true(n_run > 10);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_steps_have_one_thread),
+        cmocka_unit_test(nothing_takes_more_threads_than_asked),
+        cmocka_unit_test(nothing_in_the_zoo_does),
         cmocka_unit_test(a_step_moves_what_it_reads_and_writes),
         cmocka_unit_test(a_table_is_not_read_whole),
         cmocka_unit_test(squeeze_and_excite),

@@ -1,4 +1,5 @@
-/* fused_maker.h: what fused.c and fused_roots.c share while a group is compiled. */
+/* fused_maker.h: what fused.c, fused_roots.c and fused_weights.c share while a group is compiled.
+ */
 #ifndef HWNAS_DEVICE_ONEDNN_FUSED_MAKER_H
 #define HWNAS_DEVICE_ONEDNN_FUSED_MAKER_H
 
@@ -18,7 +19,7 @@ typedef struct hwnas_onednn_maker {
     const hwnas_onednn_layout *layouts;
     const hwnas_node *root;
     hwnas_onednn_requantize bytes;
-    bool is_by_conv; /* the root is a product; its rows are pixels of an image one row high */
+    bool is_by_conv; /* the root works on rows, which are pixels of an image one row high */
     bool is_shifted; /* its signed bytes are read as unsigned ones, more by HWNAS_ONEDNN_SHIFT */
     bool is_reorder; /* the root brings its input into the layout of the result by itself */
     int n_inputs;    /* that the root reads in each run */
@@ -40,6 +41,10 @@ dnnl_status_t hwnas_onednn_describe_rows(dnnl_memory_desc_t *out, const hwnas_on
 
 /* Whether a tensor lies as an image or plain. */
 hwnas_onednn_layout hwnas_onednn_lies(const hwnas_onednn_maker *m, int tensor);
+
+/* Adds what is constant to the group's primitive, as arguments: kernel, bias, factors. */
+HWNAS_CHECKED hwnas_status hwnas_onednn_add_constants(const hwnas_onednn_maker *m,
+                                                      hwnas_onednn_primitive *p);
 
 /* Describes the root: its inputs, weights, result, and the primitive. */
 dnnl_status_t hwnas_onednn_make_root(hwnas_onednn_maker *m);

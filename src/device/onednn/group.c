@@ -72,10 +72,12 @@ bool hwnas_onednn_ends_at_avx2(void)
 
 /* With AVX2 alone oneDNN 3.7 has no matmul for weights that are packed beforehand: that of floats
  * packs them in each run, and that of signed bytes takes up to 150 times as long as a convolution.
- */
+ * A norm is a convolution everywhere. */
 bool hwnas_onednn_is_by_conv(const hwnas_onednn_source *source, const hwnas_onednn_group *group)
 {
     const hwnas_node *root = &source->graph->nodes[group->chain.nodes[0]];
+    if (root->op->id == HWNAS_OP_BATCH_NORM)
+        return hwnas_node_output(source->graph, root)->rank == 2;
     if ((root->op->id != HWNAS_OP_LINEAR && root->op->id != HWNAS_OP_MATMUL) ||
         !hwnas_onednn_ends_at_avx2())
         return false;

@@ -68,7 +68,7 @@ bool hwnas_onednn_is_elementwise(const hwnas_node *node);
 
 /* The processor, or what ONEDNN_MAX_CPU_ISA leaves of it, has AVX2 and no AVX-512. */
 bool hwnas_onednn_ends_at_avx2(void);
-/* Whether a group's root is a product that runs as a convolution of 1 x 1. */
+/* Whether a group's root works on rows and runs as a convolution of 1 x 1, a row a pixel. */
 bool hwnas_onednn_is_by_conv(const hwnas_onednn_source *source, const hwnas_onednn_group *group);
 
 #endif

@@ -52,6 +52,17 @@ static bool is_deconv(const finder *f, const hwnas_node *node)
     return hwnas_onednn_has_constant_kernel(f->source->graph, node);
 }
 
+/* Of an image or of rows. */
+static bool is_norm(const finder *f, const hwnas_node *node)
+{
+    const hwnas_graph *graph = f->source->graph;
+    const int rank = hwnas_node_output(graph, node)->rank;
+    for (int i = 1; i < node->n_inputs; i++)
+        if (!is_weight(graph, node->inputs[i]))
+            return false;
+    return (rank == 4 || rank == 2) && !is_weight(graph, node->inputs[0]);
+}
+
 static bool is_product(const finder *f, const hwnas_node *node)
 {
     return matrix_of(f->source->graph, node) >= 0 || hwnas_onednn_multiplies_int8(f->source, node);
@@ -126,6 +137,7 @@ static const struct rule {
     [HWNAS_OP_ABS] = {&function, is_function},
     [HWNAS_OP_ADD] = {&binary, is_binary},
     [HWNAS_OP_AVG_POOL] = {&alone, makes_image},
+    [HWNAS_OP_BATCH_NORM] = {&product_of_floats, is_norm},
     [HWNAS_OP_CLIP] = {&function, is_function},
     [HWNAS_OP_CONCAT] = {&alone, moves_image},
     [HWNAS_OP_CONV] = {&product, is_conv},

@@ -2,6 +2,7 @@
  * running statistics of inference. Ioffe and Szegedy 2015, algorithm 2. Without `affine` scale and
  * bias are the constants 1 and 0. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "graph/ops/elementwise.h"
 
@@ -75,6 +76,23 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
         for (int64_t i = p * size; i < (p + 1) * size; i++)
             output[i] = (float)((inputs[0][i] - inputs[3][c]) * scale + inputs[2][c]);
     }
+}
+
+void hwnas_batch_norm_values(double *factors, double *offsets, const hwnas_graph *graph,
+                             const hwnas_node *norm)
+{
+    enum { SCALE, SHIFT, MEAN, VARIANCE, N_WEIGHTS };
+    const double epsilon = hwnas_node_attr(norm, "epsilon")->number;
+    const int64_t channels = hwnas_node_input(graph, norm, 1)->dims[0];
+    float *weights = hwnas_alloc((size_t)(N_WEIGHTS * channels) * sizeof *weights);
+    for (int i = 0; i < N_WEIGHTS; i++)
+        hwnas_tensor_fill(hwnas_node_input(graph, norm, 1 + i), weights + i * channels);
+    for (int64_t c = 0; c < channels; c++) {
+        const float *at = weights + c;
+        factors[c] = at[SCALE * channels] / sqrt(at[VARIANCE * channels] + epsilon);
+        offsets[c] = at[SHIFT * channels] - at[MEAN * channels] * factors[c];
+    }
+    free(weights);
 }
 
 const hwnas_op hwnas_op_batch_norm = {
