@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "device/helpers.h"
+#include "base/helpers.h"
 
 enum { MOST = 8 };
 
