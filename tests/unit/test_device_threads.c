@@ -203,6 +203,40 @@ static void nothing_takes_more_threads_than_asked(void **state)
     hwnas_device_close(cpu);
 }
 
+/* Threads that share the units of one sequence wait for each other after each step, and add up in
+ * the order of one. */
+static void a_sequence_is_shared(void **state)
+{
+    (void)state;
+    static const op_case cases[] = {
+        {"lstm", "out=128", {{1, 40, 57}}},
+        {"lstm", "out=160 last=1", {{1, 40, 57}}},
+        {"gru", "out=128 last=1", {{1, 40, 57}}},
+    };
+    hwnas_device *alone = open_device("cpu", 1), *ref = open_device("ref", 1);
+    for (int threads = 2; threads <= 4; threads++) {
+        hwnas_device *cpu = open_device("cpu", threads);
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            hwnas_graph *graph = graph_of_op(&cases[i]);
+            const size_t bytes = (size_t)count_outputs(graph) * sizeof(float);
+            float *wanted = outcome(alone, graph, i);
+            compare(cases[i].attrs, cpu, graph, ref, graph, i);
+            for (int k = 0; k < 10; k++) {
+                most_threads = 0;
+                float *got = outcome(cpu, graph, i);
+                assert_memory_equal(got, wanted, bytes);
+                assert_in_range(most_threads, 2, threads);
+                free(got);
+            }
+            free(wanted);
+            hwnas_graph_free(graph);
+        }
+        hwnas_device_close(cpu);
+    }
+    hwnas_device_close(alone);
+    hwnas_device_close(ref);
+}
+
 static int is_yaml(const struct dirent *entry)
 {
     return hwnas_ends_with(entry->d_name, ".yaml");
@@ -248,6 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(small_steps_have_one_thread),
         cmocka_unit_test(nothing_takes_more_threads_than_asked),
         cmocka_unit_test(nothing_in_the_zoo_does),
+        cmocka_unit_test(a_sequence_is_shared),
         cmocka_unit_test(a_step_moves_what_it_reads_and_writes),
         cmocka_unit_test(a_table_is_not_read_whole),
         cmocka_unit_test(squeeze_and_excite),

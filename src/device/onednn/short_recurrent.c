@@ -5,6 +5,7 @@
  * before they leave these. For that, the rows of W and R are ordered by such blocks of units, and
  * within a block by gate as ONNX has them: input, output, forget, cell; of a GRU update, reset,
  * hidden. What a GRU's reset is multiplied with has a bias of its own ("linear before reset"). */
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -299,21 +300,22 @@ HWNAS_INLINE void run_gru_block(float *next, float *out, const float *inner, con
     }
 }
 
-/* All steps of one sequence in one direction. */
-HWNAS_CLONES static void run_sequence(const recurrence *l, float *y, int64_t direction,
-                                      int64_t sequence)
+/* All steps of one sequence in one direction, of the units from `first` to `end`. Where other
+ * threads of a team have the others, `is_shared`, they wait for each other after each step. */
+HWNAS_CLONES static void run_sequence(const recurrence *l, float *y, int64_t which, int64_t first,
+                                      int64_t end, bool is_shared)
 {
+    const int64_t direction = which / l->batch, sequence = which % l->batch;
     const int64_t hidden = l->hidden, row = l->n_gates * hidden;
-    float *h = l->states + (direction * l->batch + sequence) * 3 * hidden, *next = h + hidden;
+    float *h = l->states + which * 3 * hidden, *next = h + hidden;
     float *c = next + hidden;
     const bool is_reverse = direction ? true : l->is_reverse;
-    memset(h, 0, (size_t)(3 * hidden) * sizeof *h);
     for (int64_t i = 0; i < l->steps; i++) {
         const int64_t t = is_reverse ? l->steps - 1 - i : i;
         const float *gates =
             l->gates + ((t * l->batch + sequence) * l->directions + direction) * row;
         float *out = y + ((t * l->directions + direction) * l->batch + sequence) * hidden;
-        for (int64_t u = 0; u < hidden; u += UNITS) {
+        for (int64_t u = first; u < end; u += UNITS) {
             const float *r = l->recurrent + direction * row * hidden + l->n_gates * u * hidden;
             if (l->inner)
                 run_gru_block(next + u, out + u, l->inner + direction * hidden + u,
@@ -325,24 +327,51 @@ HWNAS_CLONES static void run_sequence(const recurrence *l, float *y, int64_t dir
         float *const last = h;
         h = next;
         next = last;
+        if (is_shared) {
+#pragma omp barrier
+        }
     }
+}
+
+/* How many threads share a sequence: so many that each has some microseconds of products between
+ * two steps. */
+static int threads_of_sequence(const recurrence *l, int threads)
+{
+    enum { LEAST_PRODUCTS = 1 << 14 };
+    const int64_t of_work = l->n_gates * l->hidden * l->hidden / LEAST_PRODUCTS;
+    const int64_t most = of_work < l->hidden / UNITS ? of_work : l->hidden / UNITS;
+    return most < threads ? (int)most : threads;
+}
+
+static void run_sequences(const recurrence *l, float *y, int threads)
+{
+    const int64_t n = l->directions * l->batch, blocks = l->hidden / UNITS;
+    const int sharing = n == 1 ? threads_of_sequence(l, threads) : 1;
+    memset(l->states, 0, (size_t)(n * 3 * l->hidden) * sizeof *l->states);
+    if (sharing > 1) {
+#pragma omp parallel num_threads(sharing)
+        {
+            const int64_t i = omp_get_thread_num(), all = omp_get_num_threads();
+            run_sequence(l, y, 0, i * blocks / all * UNITS, (i + 1) * blocks / all * UNITS,
+                         all > 1);
+        }
+        return;
+    }
+#pragma omp parallel for num_threads(threads) if (n > 1 && threads > 1)
+    for (int64_t i = 0; i < n; i++)
+        run_sequence(l, y, i, 0, l->hidden, false);
 }
 
 static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *device)
 {
     const recurrence *l = step->state;
-    float *y = hwnas_onednn_values(step->outputs[0]);
     void *const values[] = {hwnas_onednn_values(step->inputs[0]), l->gates};
-    const int64_t n = l->directions * l->batch;
     dnnl_status_t status = hwnas_onednn_primitive_run(&l->product, 2, values);
     if (status == dnnl_success)
         status = dnnl_stream_wait(device->stream);
-    if (status != dnnl_success)
-        return status;
-#pragma omp parallel for num_threads(device->threads) if (n > 1 && device->threads > 1)
-    for (int64_t i = 0; i < n; i++)
-        run_sequence(l, y, i / l->batch, i % l->batch);
-    return dnnl_success;
+    if (status == dnnl_success)
+        run_sequences(l, hwnas_onednn_values(step->outputs[0]), device->threads);
+    return status;
 }
 
 static void free_short(void *state)
