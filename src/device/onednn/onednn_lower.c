@@ -147,11 +147,29 @@ static void lower_shape(op *o)
     set_bool(o, dnnl_graph_op_attr_special_zero, false);
 }
 
+/* Whether only dimensions of 1 change their places, so that every value stays where it is. */
+static bool leaves_values(const hwnas_graph *graph, const hwnas_node *transpose)
+{
+    const hwnas_tensor *in = hwnas_node_input(graph, transpose, 0);
+    const hwnas_attr *order = hwnas_node_attr(transpose, "order");
+    int64_t last = -1;
+    for (int i = 0; i < in->rank; i++) {
+        const int64_t axis = order->ints[i];
+        if (in->dims[axis] == 1)
+            continue;
+        if (axis < last)
+            return false;
+        last = axis;
+    }
+    return true;
+}
+
 /* At the end of an attention it goes into the partition; elsewhere it need not be done at all. */
 static bool follows_transpose(const hwnas_graph *graph, const hwnas_node *node)
 {
     const int producer = hwnas_node_input(graph, node, 0)->producer;
-    return producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_TRANSPOSE;
+    const hwnas_node *before = producer < 0 ? NULL : &graph->nodes[producer];
+    return hwnas_node_is(before, HWNAS_OP_TRANSPOSE) && !leaves_values(graph, before);
 }
 
 static void lower_order(op *o)
@@ -333,6 +351,7 @@ static const struct rule {
     {HWNAS_OP_SOFTMAX, dnnl_graph_op_softmax, lower_axis, NULL, NULL},
     {HWNAS_OP_SUB, dnnl_graph_op_subtract, no_attributes, NULL, NULL},
     {HWNAS_OP_TANH, dnnl_graph_op_tanh, no_attributes, NULL, NULL},
+    {HWNAS_OP_TRANSPOSE, OWN, leaves_values, &hwnas_onednn_reshape},
     {HWNAS_OP_TRANSPOSE, dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
     {HWNAS_OP_UPSAMPLE, dnnl_graph_op_interpolate, lower_upsample, has_pixels, NULL},
     {HWNAS_OP_UPSAMPLE, OWN, NULL, &hwnas_onednn_loops},
