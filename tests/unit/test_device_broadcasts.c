@@ -215,6 +215,35 @@ static void one_value_for_each_row(void **state)
     }
 }
 
+/* One token of a decoder: heads, their scores, and what lies between products. */
+static void what_is_little_needs_no_partition(void **state)
+{
+    (void)state;
+    const int64_t token[] = {1, 1, 72, 0}, keys[] = {1, 9, 8, 33}, values[] = {1, 9, 33, 8};
+    const int64_t angles[] = {1, 1, 1, 8}, mask[] = {1, 1, 1, 33};
+    hwnas_graph *graph = hwnas_graph_new("token", 1);
+    int q = add(graph, "reshape", "shape=1,9,8", add_input(graph, token), -1);
+    q = add(graph, "transpose", "order=0,2,1,3", q, -1);
+    q = add(graph, "mul", "", q, add_input(graph, angles));
+    int x = add(graph, "matmul", "", q, add_input(graph, keys));
+    x = add(graph, "softmax", "", add(graph, "add", "", x, add_input(graph, mask)), -1);
+    x = add(graph, "matmul", "", x, add_input(graph, values));
+    x = add(graph, "reshape", "shape=1,72", add(graph, "transpose", "order=0,2,1,3", x, -1), -1);
+    hwnas_graph_add_output(graph, add(graph, "add", "", x, add_input(graph, token)));
+    agrees("a token", graph, HWNAS_OP_SOFTMAX);
+    hwnas_device *cpu = open_device("cpu", 1);
+    const hwnas_exec_step *steps;
+    hwnas_exec *exec;
+    ok(hwnas_device_compile(&exec, cpu, graph, NULL));
+    for (size_t i = 0, n = exec->ops->steps(exec, &steps); i < n; i++)
+        for (size_t k = 0; k < steps[i].n_nodes; k++)
+            if (graph->nodes[steps[i].nodes[k]].op->id != HWNAS_OP_MATMUL)
+                assert_string_not_equal(steps[i].how, "partition");
+    hwnas_exec_free(exec);
+    hwnas_device_close(cpu);
+    hwnas_graph_free(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +255,7 @@ int main(void)
         cmocka_unit_test(masked_scores_vanish),
         cmocka_unit_test(operands_may_be_repeated_anywhere),
         cmocka_unit_test(images_are_not_read_as_rows),
+        cmocka_unit_test(what_is_little_needs_no_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
