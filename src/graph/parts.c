@@ -1,6 +1,6 @@
 /* parts.c: a part is a group of fusion.h by rules that hold for the devices that there are:
- * products and sums, differences, ... of two tensors take functions and further such operators, of
- * operands that are read value by value or channel by channel. */
+ * products, norms, and sums, differences, ... of two tensors take functions and further such
+ * operators, of operands that are read value by value or channel by channel. */
 #include "graph/parts.h"
 
 #include <stdlib.h>
@@ -20,6 +20,8 @@ static const hwnas_fusion_row *row_of(const hwnas_fusion *f, const hwnas_node *n
     (void)f;
     if (node->op->id == HWNAS_OP_SIGMOID || node->op->id == HWNAS_OP_HARD_SIGMOID)
         return &gate;
+    if (node->op->id == HWNAS_OP_BATCH_NORM)
+        return &product; /* it stands alone: else it is folded */
     return node->op->class == HWNAS_CLASS_PRODUCT      ? &product
            : node->op->class == HWNAS_CLASS_ARITHMETIC ? &binary
            : node->op->is_epilogue                     ? &function
