@@ -13,7 +13,7 @@
 
 #include "base/c_locale.h"
 #include "base/clock.h"
-#include "base/helpers.h"
+#include "device/helpers.h"
 #include "measure/child.h"
 #include "measure/core_choice.h"
 #include "measure/cores.h"

@@ -1,12 +1,10 @@
 /* fit.c: fitting a predictor to a table and judging one by a table. */
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/helpers.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
@@ -86,89 +84,39 @@ static hwnas_status check_rows(hwnas_fit *fit)
     return HWNAS_OK;
 }
 
-/* ---- Folds and the whole, side by side ---- */
-
-/* What is fitted: the rows of all folds but one, whose rows are then estimated, or all rows. Each
- * is fitted as if there were no other, so it does not matter which thread does which. */
-typedef struct fitting {
-    const hwnas_fit *fit;
-    int *folds;                /* by row */
-    hwnas_estimate *estimates; /* by row */
-    hwnas_model *whole;
-    int next;            /* of n_folds + 1: the whole, which takes longest, comes first */
-    hwnas_error failure; /* of one of them; its status is HWNAS_OK while there is none */
-    pthread_mutex_t lock;
-} fitting;
-
-static hwnas_status fit_whole(fitting *f)
+/* Estimates every fold by a fit to the others, with all its choices made anew: the scores judge the
+ * way of fitting, choices included. */
+static hwnas_status cross_validate(hwnas_fit *fit)
 {
-    const hwnas_rows *rows = &f->fit->sample->rows;
-    hwnas_estimate *crossed = hwnas_alloc((rows->n + 1) * sizeof *crossed);
-    const hwnas_status status =
-        hwnas_model_fit(&f->whole, crossed, f->fit->kind, rows, f->fit->options->seed);
-    free(crossed);
-    return status;
-}
-
-/* Makes all choices anew: the scores judge the way of fitting, choices included. */
-static hwnas_status fit_fold(fitting *f, int fold)
-{
-    const hwnas_rows *rows = &f->fit->sample->rows;
-    bool *is_kept = hwnas_alloc((rows->n + 1) * sizeof *is_kept);
-    hwnas_estimate *crossed = hwnas_alloc((rows->n + 1) * sizeof *crossed);
+    hwnas_status status = HWNAS_OK;
+    const hwnas_rows *rows = &fit->sample->rows;
+    size_t n = rows->n;
+    int *folds = hwnas_alloc(n * sizeof *folds);
+    bool *is_kept = hwnas_alloc(n * sizeof *is_kept);
+    hwnas_estimate *estimates = hwnas_alloc(n * sizeof *estimates);
+    hwnas_estimate *crossed = hwnas_alloc(n * sizeof *crossed);
+    hwnas_rows kept = {0};
     hwnas_model *model = NULL;
-    for (size_t i = 0; i < rows->n; i++)
-        is_kept[i] = f->folds[i] != fold;
-    hwnas_rows kept = hwnas_rows_keep(rows, is_kept);
-    const hwnas_status status =
-        hwnas_model_fit(&model, crossed, f->fit->kind, &kept, f->fit->options->seed);
-    if (status == HWNAS_OK)
-        hwnas_model_predict_rest(f->estimates, model, rows, is_kept);
+    hwnas_rows_deal(folds, rows, fit->n_folds, fit->options->seed);
+    for (int fold = 0; fold < fit->n_folds; fold++) {
+        for (size_t i = 0; i < n; i++)
+            is_kept[i] = folds[i] != fold;
+        kept = hwnas_rows_keep(rows, is_kept);
+        TRY_OUT(hwnas_model_fit(&model, crossed, fit->kind, &kept, fit->options->seed));
+        hwnas_model_predict_rest(estimates, model, rows, is_kept);
+        hwnas_model_free(model);
+        model = NULL;
+        hwnas_rows_done(&kept);
+    }
+    fit->scores = hwnas_scores(estimates, rows->values, n);
+out:
     hwnas_model_free(model);
     hwnas_rows_done(&kept);
+    free(folds);
     free(is_kept);
+    free(estimates);
     free(crossed);
     return status;
-}
-
-static void fit_some(void *context)
-{
-    fitting *f = context;
-    for (;;) {
-        pthread_mutex_lock(&f->lock);
-        const int i = f->next++;
-        const bool is_over = i > f->fit->n_folds || f->failure.status != HWNAS_OK;
-        pthread_mutex_unlock(&f->lock);
-        if (is_over)
-            return;
-        if ((i ? fit_fold(f, i - 1) : fit_whole(f)) == HWNAS_OK)
-            continue;
-        pthread_mutex_lock(&f->lock);
-        f->failure = *hwnas_last_error();
-        pthread_mutex_unlock(&f->lock);
-    }
-}
-
-/* On all cores: nothing is measured meanwhile. */
-static hwnas_status fit_all(hwnas_model **out, hwnas_fit *fit)
-{
-    const hwnas_rows *rows = &fit->sample->rows;
-    fitting f = {.fit = fit, .lock = PTHREAD_MUTEX_INITIALIZER};
-    f.folds = hwnas_alloc((rows->n + 1) * sizeof *f.folds);
-    f.estimates = hwnas_alloc((rows->n + 1) * sizeof *f.estimates);
-    hwnas_rows_deal(f.folds, rows, fit->n_folds, fit->options->seed);
-    hwnas_helpers_run(fit->n_folds + 1, fit_some, &f);
-    if (f.failure.status == HWNAS_OK)
-        fit->scores = hwnas_scores(f.estimates, rows->values, rows->n);
-    else
-        hwnas_model_free(f.whole);
-    free(f.folds);
-    free(f.estimates);
-    pthread_mutex_destroy(&f.lock);
-    if (f.failure.status != HWNAS_OK) /* it may be another thread's */
-        return hwnas_fail(f.failure.status, NULL, "%s", f.failure.message);
-    *out = f.whole;
-    return HWNAS_OK;
 }
 
 /* Both files appear or, with a full disk, neither. What goes to a pipe or a device has no card. */
@@ -218,6 +166,7 @@ hwnas_status hwnas_predictor_fit(hwnas_fit_result *out, const hwnas_fit_options 
     hwnas_status status = HWNAS_OK;
     hwnas_sample sample = {0};
     hwnas_model *model = NULL;
+    hwnas_estimate *crossed = NULL;
     json_t *extrapolation = NULL;
     hwnas_fit fit = {.options = options, .sample = &sample};
     TRY_OUT(find_kind(&fit.kind, options->kind));
@@ -230,7 +179,9 @@ hwnas_status hwnas_predictor_fit(hwnas_fit_result *out, const hwnas_fit_options 
                        "the space '%s' has no choices: there is nothing to learn", options->space);
         goto out;
     }
-    TRY_OUT(fit_all(&model, &fit));
+    TRY_OUT(cross_validate(&fit));
+    crossed = hwnas_alloc(sample.rows.n * sizeof *crossed);
+    TRY_OUT(hwnas_model_fit(&model, crossed, fit.kind, &sample.rows, options->seed));
     fit.model = model;
     if (sample.space)
         TRY_OUT(hwnas_extrapolation_learn(&extrapolation, model, &sample.rows, sample.table->archs,
@@ -243,6 +194,7 @@ hwnas_status hwnas_predictor_fit(hwnas_fit_result *out, const hwnas_fit_options 
 out:
     hwnas_model_free(model);
     json_decref(extrapolation);
+    free(crossed);
     hwnas_sample_done(&sample);
     return status;
 }

@@ -5,7 +5,7 @@
  * nothing of what the real one takes (tests/unit/test_plans.c does), of its rounding, or of its
  * speed. */
 #define _GNU_SOURCE 1 /* gettid() */
-#include "base/helpers.h"
+#include "device/helpers.h"
 #include "fake_cudnn.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "base/helpers.h"
+#include "device/helpers.h"
 #include "tests/gpu/running.h"
 
 typedef struct ahead {

@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "base/helpers.h"
+#include "device/helpers.h"
 
 enum { MOST = 8 };
 

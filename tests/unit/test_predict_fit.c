@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/helpers.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
@@ -29,14 +28,6 @@ static hwnas_fit_options accel_options(const char *data, const char *out)
                                .seed = 1};
 }
 
-static int no_room(int *cores, int most)
-{
-    (void)cores;
-    (void)most;
-    return 0;
-}
-
-/* By one thread and, where there are cores, by several. */
 static void fit_is_deterministic_and_ranks(void **state)
 {
     (void)state;
@@ -46,9 +37,7 @@ static void fit_is_deterministic_and_ranks(void **state)
     hwnas_fit_options options = accel_options(data, first);
     assert_int_equal(hwnas_predictor_fit(&result, &options), HWNAS_OK);
     options.out = second;
-    hwnas_helpers_set_room(no_room);
     assert_int_equal(hwnas_predictor_fit(&again, &options), HWNAS_OK);
-    hwnas_helpers_set_room(NULL);
     const hwnas_predictor_scores scores = result.scores;
     char *a = read_text(first), *b = read_text(second);
     assert_string_equal(a, b);

@@ -7,7 +7,7 @@
 
 #include "device/cudnn/engine.h"
 #include "device/cudnn/live.h"
-#include "base/helpers.h"
+#include "device/helpers.h"
 
 enum { MOST_THREADS = 32 }; /* each has memory of the compiler's */
 

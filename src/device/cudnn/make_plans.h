@@ -4,7 +4,7 @@
 
 #include "device/cudnn/cudnn_steps.h"
 
-/* Loads or makes, by several threads (base/helpers.h), what the steps' operations want and is not
+/* Loads or makes, by several threads (device/helpers.h), what the steps' operations want and is not
  * known yet: a plan whose kernel cuDNN compiles takes a core up to a second. What is refused is
  * told when the step is compiled. Does nothing where plans are quick, which share kernels, or are
  * timed on the GPU. */

@@ -1,6 +1,6 @@
 /* helpers.h: threads that help with what nobody measures, such as compiling. */
-#ifndef HWNAS_BASE_HELPERS_H
-#define HWNAS_BASE_HELPERS_H
+#ifndef HWNAS_DEVICE_HELPERS_H
+#define HWNAS_DEVICE_HELPERS_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE 1 /* pthread_attr_setaffinity_np(), CPU_SET() */
-#include "base/helpers.h"
+#include "device/helpers.h"
 
 #include <pthread.h>
 #include <sched.h>
