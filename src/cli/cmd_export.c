@@ -149,7 +149,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
          "s8: ranges come from the first N samples (64)"},
         HWNAS_SAMPLE_OPTIONS(s.data),
         {"fold", 0, HWNAS_OPTION_FLAG, &how.is_folded, NULL,
-         "an ONNX file with BatchNorm in its convolutions and no dead branches"},
+         "an ONNX file with BatchNorm in the layers before and no dead branches"},
         {"supernet", 0, HWNAS_OPTION_TEXT, &supernet, "FILE",
          "all networks of a space as one PyTorch module with shared weights"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},

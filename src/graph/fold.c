@@ -92,12 +92,13 @@ static int axis_before(const hwnas_tensor *in, const hwnas_tensor *out, int axis
     return -1;
 }
 
-/* Where the outputs of a layer that can carry a norm are; -1: it cannot. */
+/* Where the outputs of a layer that can carry a norm are; -1: it cannot. A linear layer has a bias,
+ * as parts (parts.h) tell those with one from those without. */
 static int axis_of_outputs(const hwnas_graph *graph, const hwnas_node *node)
 {
     if (!all_weights(graph, node))
         return -1;
-    if (node->op->id == HWNAS_OP_LINEAR)
+    if (node->op->id == HWNAS_OP_LINEAR && node->n_inputs > 2)
         return hwnas_node_output(graph, node)->rank - 1;
     return node->op->id == HWNAS_OP_CONV ? 1 : -1;
 }

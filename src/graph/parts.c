@@ -185,8 +185,8 @@ static hwnas_part part_of(const hwnas_fusion *f, const bool *is_constant,
 
 /* ---- What is deployed ---- */
 
-/* BatchNorm that its convolution carries and dropout do nothing: who reads their output reads their
- * input. Neither they nor what weights alone make is live. */
+/* BatchNorm that the layer before it carries and dropout do nothing: who reads their output reads
+ * their input. Neither they nor what weights alone make is live. */
 static void leave_out(int *same, bool *is_live, bool *is_constant, const hwnas_graph *graph)
 {
     hwnas_uses *uses = hwnas_graph_uses(graph, same, is_live);

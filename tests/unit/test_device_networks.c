@@ -192,7 +192,7 @@ static void norms_by_themselves(void **state)
     hwnas_device_close(ref);
 }
 
-/* Of a linear layer too; one of sequences is a product and a sum. */
+/* Of a linear layer with a bias too; one of sequences is a product and a sum. */
 static void norms_go_into_linear_layers(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void norms_go_into_linear_layers(void **state)
         const int x = add(graph, "linear", i % 2 ? "out=6 bias=0" : "out=6", in, -1);
         hwnas_graph_add_output(graph, add(graph, "batch_norm", "", x, -1));
         ok(hwnas_graph_fold(&folded, graph));
-        assert_int_equal(count_nodes(folded, "batch_norm"), i / 2);
+        assert_int_equal(count_nodes(folded, "batch_norm"), i != 0);
         compare("linear", ref, folded, ref, graph, i);
         compare("linear", cpu, folded, ref, graph, i);
         hwnas_graph_free(graph);

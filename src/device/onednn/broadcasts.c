@@ -171,7 +171,8 @@ bool hwnas_onednn_take_scores(hwnas_fusion *f, void *into, int node)
         !is_last_axis(f->graph, &f->graph->nodes[node]) || !reads_plain(f, &f->graph->nodes[node]))
         return false;
     int n = find_before(before, f, node);
-    const bool is_quicker = n > 0 && is_little(hwnas_node_output(f->graph, &f->graph->nodes[node]));
+    const bool is_quicker = hwnas_onednn_finder_of(f)->has_attention && n > 0 &&
+                            is_little(hwnas_node_output(f->graph, &f->graph->nodes[node]));
     if (!is_quicker && !is_slow_attention(f->graph, before, n))
         return false;
     while (n > 0)

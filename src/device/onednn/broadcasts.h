@@ -1,5 +1,5 @@
 /* broadcasts.h: sums, differences, products and quotients with tensors that are repeated along some
- * dimensions, and perhaps a softmax behind them, as a step.
+ * dimensions or of few values, and perhaps a softmax behind them, as a step.
  *
  * oneDNN 3.7 has reference code where an operand is repeated along some dimensions between others:
  * the bias of an attention that differs by head, the mask of its windows. These loops work row by
@@ -11,11 +11,11 @@
 #include "device/onednn/onednn_steps.h"
 
 /* As a hwnas_fusion_begin: a softmax over the last dimension and what stands between it and the
- * product before it, where oneDNN's own attention would be slow. Reshapes that keep the last
- * dimension may stand between. */
+ * product before it, where oneDNN's own attention would be slow or has little to do. Reshapes that
+ * keep the last dimension may stand between. */
 bool hwnas_onednn_take_scores(hwnas_fusion *f, void *group, int node);
 /* The same of sums, differences, products and quotients that nothing else has taken and oneDNN has
- * only slow code for. */
+ * only slow code for, or that take less time than one of its partitions to begin. */
 bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *group, int node);
 
 /* As hwnas_onednn_fused_compile(), of a group that one of both has begun. */

@@ -72,7 +72,7 @@ bool hwnas_onednn_ends_at_avx2(void)
 
 /* With AVX2 alone oneDNN 3.7 has no matmul for weights that are packed beforehand: that of floats
  * packs them in each run, and that of signed bytes takes up to 150 times as long as a convolution.
- * A norm is a convolution everywhere. */
+ * A norm of rows is a convolution everywhere. */
 bool hwnas_onednn_is_by_conv(const hwnas_onednn_source *source, const hwnas_onednn_group *group)
 {
     const hwnas_node *root = &source->graph->nodes[group->chain.nodes[0]];
