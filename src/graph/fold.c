@@ -5,7 +5,6 @@
  *
  *     y = (conv(x, w) + b) * factor + offset
  *       = conv(x, w * factor) + b * factor + offset */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

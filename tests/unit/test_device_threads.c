@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/onednn/onednn_exec.h"
 #include "base/str.h"
+#include "device/onednn/onednn_exec.h"
 #include "device/onednn/threads.h"
 #include "graph/elaborate.h"
 #include "graph/op.h"
