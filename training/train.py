@@ -4,6 +4,7 @@
     train.py --recipe RECIPE [--work FOLDER] net.onnx net.py
     train.py --recipe RECIPE --out PREFIX net.onnx net.py
     train.py --recipe RECIPE --supernet PREFIX supernet.py
+    train.py --serve SOCKET
 
 It is an ordinary program for `accuracy: command:...`: its last line on standard output is the accuracy on the
 validation samples. Copy it with loop.py and recipe.py, and change it. What hwnas says of the network is in the
@@ -19,7 +20,9 @@ last line says with which samples the network is to be tested.
 
 With --supernet the module is that of `hwnas export SPACE --supernet`: all networks of a space are trained at once, as
 slices of one set of weights. There are PREFIX.npz with the weights, PREFIX-samples.npz with samples by which networks
-are judged, PREFIX.csv with the curve, and PREFIX.json with what they are of."""
+are judged, PREFIX.csv with the curve, and PREFIX.json with what they are of.
+
+With --serve it loads PyTorch, and others of these command lines are done by its forks (fork_server.py)."""
 import argparse
 import csv
 import fcntl
@@ -32,6 +35,7 @@ import os
 import random
 import sys
 
+import fork_server
 from recipe import Wrong, at_rung, read_recipe
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
@@ -655,6 +659,10 @@ def train(args):
 
 
 def main():
+    if sys.argv[1:2] == ["--serve"]:
+        fork_server.serve(sys.argv[2], import_torch)
+    else:
+        fork_server.hand_over()
     args = parse()
     if args.check or args.out or args.supernet:
         return tell(check if args.check else train_to_keep if args.out else train_supernet, args)

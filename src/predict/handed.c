@@ -26,6 +26,12 @@ static char *shape_text(const hwnas_tensor *x)
     return text.s ? text.s : hwnas_strdup("1");
 }
 
+static bool are_same_variable(const char *a, const char *b)
+{
+    const size_t n = strcspn(b, "=") + 1;
+    return !strncmp(a, b, n);
+}
+
 /* The variables of this process, but for those that `settings` has, and these. */
 static char **with_settings(char *const *settings, size_t n_settings)
 {
@@ -37,7 +43,7 @@ static char **with_settings(char *const *settings, size_t n_settings)
     for (size_t i = 0; i < n; i++) {
         bool is_set_here = false;
         for (size_t j = 0; j < n_settings; j++)
-            is_set_here |= !strncmp(environ[i], settings[j], strcspn(settings[j], "=") + 1);
+            is_set_here |= are_same_variable(environ[i], settings[j]);
         if (!is_set_here)
             list[used++] = hwnas_strdup(environ[i]);
     }
@@ -93,6 +99,21 @@ out:
     hwnas_graph_free(graph);
     hwnas_handed_done(&made);
     return status;
+}
+
+void hwnas_handed_set(hwnas_handed *handed, const char *name, const char *value)
+{
+    size_t n = 0;
+    char **list = handed->environment, *setting = hwnas_printf("%s=%s", name, value);
+    while (list[n] && !are_same_variable(list[n], setting))
+        n++;
+    if (list[n]) {
+        free(list[n]);
+    } else {
+        handed->environment = list = hwnas_realloc(list, (n + 2) * sizeof *list);
+        list[n + 1] = NULL;
+    }
+    list[n] = setting;
 }
 
 void hwnas_handed_done(hwnas_handed *handed)

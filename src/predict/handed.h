@@ -16,6 +16,8 @@ typedef struct hwnas_handed {
 
 /* `rung`: how cheap its training is to be, 0 is a whole one. */
 HWNAS_CHECKED hwnas_status hwnas_handed_make(hwnas_handed *out, const hwnas_arch *arch, int rung);
+/* A variable of the environment, in the place of one that it has. */
+void hwnas_handed_set(hwnas_handed *handed, const char *name, const char *value);
 void hwnas_handed_done(hwnas_handed *handed); /* accepts one that was never made, of zeros */
 
 #endif

@@ -53,6 +53,7 @@ static void free_command(hwnas_predictor *base)
     for (int r = 0; r < HWNAS_MAX_RUNGS; r++)
         hwnas_results_close(p->rungs[r]);
     hwnas_results_close(p->curves);
+    hwnas_fork_server_stop(&p->server);
     free(p->words);
     free(p->name);
     free(p->cache);
@@ -239,6 +240,7 @@ static hwnas_status prepare(void *context, hwnas_run *run)
         return HWNAS_OK;
     r->code = hwnas_arch_code(r->arch);
     TRY(hwnas_handed_make(&r->handed, r->arch, p->rung));
+    hwnas_fork_server_offer(&p->server, &r->handed);
     memcpy(r->arguments, p->arguments, sizeof r->arguments);
     r->arguments[p->n_words] = r->handed.paths[HWNAS_HANDED_ONNX];
     r->arguments[p->n_words + 1] = r->handed.paths[HWNAS_HANDED_PYTORCH];

@@ -56,9 +56,11 @@ static hwnas_status check(hwnas_training_program *p)
     hwnas_rng rng = hwnas_rng_new(0, 0x636865636b); /* the stream "check" */
     hwnas_arch *arch = hwnas_arch_new(p->base.space);
     hwnas_arch_sample(arch, &rng);
+    hwnas_fork_server_start(&p->server, p->arguments[0]);
     const hwnas_recipe_call call = {.recipe = p->arguments[RECIPE],
                                     .options = {"--work", p->arguments[WORK], "--check"},
                                     .arch = arch,
+                                    .server = &p->server,
                                     .stop = p->base.stop};
     const hwnas_status status = hwnas_recipe_run(&told, &call);
     hwnas_arch_free(arch);

@@ -83,6 +83,8 @@ hwnas_status hwnas_recipe_run(json_t **out, const hwnas_recipe_call *run)
         hwnas_printf("%s:%s", run->shared ? "supernet" : "train", slash ? slash + 1 : run->recipe);
     session s = {.run = run, .name = name};
     TRY_OUT(hwnas_handed_make(&handed, run->arch, 0));
+    if (run->server)
+        hwnas_fork_server_offer(run->server, &handed);
     if (run->shared)
         TRY_OUT(hwnas_supernet_write(handed.paths[HWNAS_HANDED_PYTORCH], run->shared));
     make_arguments(arguments, run, &handed);

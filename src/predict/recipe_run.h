@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "graph/shared.h"
+#include "predict/fork_server.h"
 
 enum { HWNAS_RECIPE_OPTIONS = 6 };
 
@@ -18,6 +19,7 @@ typedef struct hwnas_recipe_call {
     const hwnas_arch *arch;
     const hwnas_shared
         *shared; /* (optional) it is given the module of all these networks instead */
+    const hwnas_fork_server *server;               /* (optional) that it may use */
     const volatile sig_atomic_t *stop;             /* (optional) */
     void (*says)(void *context, const char *line); /* (optional) each line that it prints */
     void *context;

@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 /* All that is ever put into one, beside net*.onnx and the like. */
-static const char *const names[] = {"rows.csv", "results.csv", "fit.json", "fit.md"};
+static const char *const names[] = {"rows.csv", "results.csv", "fit.json", "fit.md", "socket"};
 static const char *const suffixes[] = {".onnx", ".py", ".yaml"};
 static const char prefix[] = "hwnas-scratch.";
 

@@ -4,6 +4,7 @@
 #define HWNAS_PREDICT_TRAINING_PROGRAM_H
 
 #include "predict/curve.h"
+#include "predict/fork_server.h"
 #include "predict/percent.h"
 #include "predict/predict_priv.h"
 #include "predict/results.h"
@@ -35,6 +36,7 @@ typedef struct hwnas_training_program {
     /* (optional) Whether its trainings can begin; asked once, before the first. */
     hwnas_status (*check)(struct hwnas_training_program *p);
     bool is_checked;
+    hwnas_fork_server server; /* that the program may use */
     /* (optional) Removes what the program keeps to go on with the training of a network, which was
      * ended and is not to go on. */
     void (*forget)(const struct hwnas_training_program *p, hwnas_digest digest);

@@ -1,0 +1,104 @@
+#define _GNU_SOURCE 1 /* pipe2() */
+#include "predict/fork_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/home.h"
+#include "base/log.h"
+#include "base/str.h"
+
+extern char **environ;
+
+enum { PATIENCE_MS = 10000 }; /* for a Python to start, or to end */
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool waits_for(int fd)
+{
+    struct pollfd readable = {.fd = fd, .events = POLLIN};
+    return poll(&readable, 1, PATIENCE_MS) > 0;
+}
+
+static void end(hwnas_supervised *process)
+{
+    int status;
+    hwnas_supervised_stop(process);
+    while (!hwnas_supervised_has_ended(&status, process))
+        waits_for(process->report);
+}
+
+/* What it says goes nowhere but for its first byte: it listens. Returns 0 or an errno. */
+static int start(hwnas_fork_server *server, char *python)
+{
+    int said[2] = {-1, -1}, error = 0;
+    char byte, *path = hwnas_program_find(python);
+    char *program = hwnas_printf("%s/training/train.py", hwnas_data_root());
+    char *const arguments[] = {python, program, "--serve", server->socket, NULL};
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null < 0 || pipe2(said, O_CLOEXEC)) {
+        error = errno;
+    } else {
+        const hwnas_program about = {.path = path ? path : python,
+                                     .arguments = arguments,
+                                     .environment = environ,
+                                     .out = said[1],
+                                     .err = null};
+        error = hwnas_supervise(&server->process, &about);
+    }
+    close_fd(said[1]);
+    close_fd(null);
+    if (!error && !(waits_for(said[0]) && read(said[0], &byte, 1) == 1)) {
+        error = ECHILD;
+        end(&server->process);
+    }
+    close_fd(said[0]);
+    free(program);
+    free(path);
+    return error;
+}
+
+void hwnas_fork_server_start(hwnas_fork_server *server, const char *python)
+{
+    if (server->socket)
+        return;
+    if (hwnas_scratch_open(&server->scratch, NULL) != HWNAS_OK) {
+        hwnas_error_clear();
+        return;
+    }
+    server->socket = hwnas_printf("%s/socket", server->scratch.folder);
+    char *name = hwnas_strdup(python);
+    const int error = start(server, name);
+    free(name);
+    if (!error)
+        return;
+    hwnas_log(HWNAS_LOG_DEBUG, "PyTorch is loaded for each training: %s", strerror(error));
+    hwnas_scratch_close(&server->scratch);
+    free(server->socket);
+    *server = (hwnas_fork_server){0};
+}
+
+void hwnas_fork_server_stop(hwnas_fork_server *server)
+{
+    if (!server->socket)
+        return;
+    end(&server->process);
+    hwnas_scratch_close(&server->scratch);
+    free(server->socket);
+    *server = (hwnas_fork_server){0};
+}
+
+void hwnas_fork_server_offer(const hwnas_fork_server *server, hwnas_handed *handed)
+{
+    if (server->socket)
+        hwnas_handed_set(handed, "HWNAS_FORK_SERVER", server->socket);
+}

@@ -1,0 +1,135 @@
+"""A process that has loaded PyTorch, and forks for each training: a small one takes less time than to load PyTorch.
+
+serve() listens at a Unix socket, which hwnas names in HWNAS_FORK_SERVER. hand_over() in another process sends the
+server its command line, environment and standard files, and waits: so whoever started that process hears what the fork
+says, and how it ends. The fork ends when that process is told to end, or is gone. The server does nothing but load and
+fork, so a fork is what a process is that has just loaded PyTorch."""
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+
+VARIABLE = "HWNAS_FORK_SERVER"
+MOST_BYTES = 1 << 20  # of a request
+SECONDS = 10  # for a request, once a client is there
+
+
+def end(process, number):
+    """A fork and what it started."""
+    try:
+        os.killpg(process, number)
+    except ProcessLookupError:  # it does not lead its group yet
+        os.kill(process, number)
+
+
+class Client:
+    """A process that handed its work over, and the fork that does it."""
+
+    def __init__(self, events, connection):
+        """Raises OSError or ValueError where it is gone before it has said what it wants."""
+        self.events, self.connection = events, connection
+        connection.settimeout(SECONDS)
+        request, self.files, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
+        connection.settimeout(None)
+        self.request = json.loads(request)
+
+    def take_place(self):
+        """In the fork."""
+        os.setpgid(0, 0)
+        for number, file in enumerate(self.files):
+            os.dup2(file, number)
+            os.close(file)
+        self.connection.close()
+        os.chdir(self.request["folder"])
+        os.sched_setaffinity(0, self.request["cores"])
+        os.environ.clear()
+        os.environ.update(self.request["environment"])
+        sys.argv = self.request["arguments"]
+
+    def watch(self, process):
+        """In the server."""
+        for file in self.files:
+            os.close(file)
+        self.process, self.ended = process, os.pidfd_open(process)
+        self.events.register(self.connection, selectors.EVENT_READ, self.hear)
+        self.events.register(self.ended, selectors.EVENT_READ, self.bury)
+
+    def hear(self):
+        try:
+            is_told = bool(self.connection.recv(1))
+        except ConnectionError:
+            is_told = False
+        if not is_told:
+            self.events.unregister(self.connection)
+        end(self.process, signal.SIGTERM if is_told else signal.SIGKILL)
+
+    def bury(self):
+        self.events.unregister(self.ended)
+        os.close(self.ended)
+        end(self.process, signal.SIGKILL)  # what it left behind; its number is its own until it is waited for
+        _, status = os.waitpid(self.process, 0)
+        if self.connection in self.events.get_map():
+            self.events.unregister(self.connection)
+            try:
+                self.connection.send(str(status).encode())
+            except OSError:  # it does not want to know any more
+                pass
+        self.connection.close()
+
+
+def serve(path, load):
+    """load() loads what forks need; who connects meanwhile waits. Returns in forks alone."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(path)
+    listener.listen(64)
+    print("ready", flush=True)
+    load()
+    events = selectors.DefaultSelector()
+    events.register(listener, selectors.EVENT_READ)
+    while True:
+        (key, _), *_ = events.select()  # one: what it does may undo the others
+        if key.data:
+            key.data()
+            continue
+        connection, _ = listener.accept()
+        try:
+            client = Client(events, connection)
+        except (OSError, ValueError):
+            connection.close()
+            continue
+        process = os.fork()
+        if process == 0:
+            for key in list(events.get_map().values()):
+                key.fileobj.close() if key.fileobj is not key.fd else os.close(key.fd)
+            events.close()
+            return client.take_place()
+        client.watch(process)
+
+
+def hand_over():
+    """To the server, if there is one: then this process ends as the fork did."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return
+    request = {"arguments": sys.argv, "environment": dict(os.environ), "folder": os.getcwd(),
+               "cores": sorted(os.sched_getaffinity(0))}
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection.connect(path)
+        signal.signal(signal.SIGTERM, lambda *_: connection.send(b"."))
+        socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2])
+    except OSError:  # it is gone, or cannot be told as much: this process does the work
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        connection.close()
+        return
+    status = connection.recv(64)
+    if not status:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: the process that had loaded PyTorch ended")
+    status = int(status)
+    if os.WIFSIGNALED(status):
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.waitstatus_to_exitcode(status))
