@@ -13,6 +13,7 @@
 typedef struct known {
     char digest[33];
     hwnas_settings settings;
+    int rung;
     uint64_t number;
 } known;
 
@@ -21,13 +22,16 @@ typedef struct known {
 static int compare_networks(const void *a, const void *b)
 {
     const known *x = a, *y = b;
-    int order = strcmp(x->digest, y->digest);
-    return order ? order : memcmp(&x->settings, &y->settings, sizeof x->settings);
+    const int order = strcmp(x->digest, y->digest);
+    return order                ? order
+           : x->rung != y->rung ? x->rung - y->rung
+                                : memcmp(&x->settings, &y->settings, sizeof x->settings);
 }
 
-static const known *find_known(const hwnas_session *s, const char *digest, hwnas_settings settings)
+static const known *find_known(const hwnas_session *s, const char *digest, hwnas_settings settings,
+                               int rung)
 {
-    known key = {.settings = settings};
+    known key = {.settings = settings, .rung = rung};
     memcpy(key.digest, digest, sizeof key.digest);
     void *found = s->runs_again ? NULL : tfind(&key, &s->by_network, compare_networks);
     return found ? *(known **)found : NULL;
@@ -36,20 +40,21 @@ static const known *find_known(const hwnas_session *s, const char *digest, hwnas
 bool hwnas_session_has_duplicate(const hwnas_session *s, const char *digest,
                                  hwnas_settings settings)
 {
-    return find_known(s, digest, settings) != NULL;
+    return find_known(s, digest, settings, 0) != NULL;
 }
 
 hwnas_status hwnas_session_duplicate(const hwnas_trial **out, hwnas_session *s, const char *digest,
-                                     hwnas_settings settings)
+                                     hwnas_settings settings, int rung)
 {
-    const known *found = find_known(s, digest, settings);
+    hwnas_trial *last = rung ? &s->promoted : &s->duplicate;
+    const known *found = find_known(s, digest, settings, rung);
     *out = NULL;
     if (!found)
         return HWNAS_OK;
-    hwnas_trial_done(&s->duplicate);
-    s->duplicate = (hwnas_trial){0};
-    TRY(hwnas_store_trial(&s->duplicate, s->store, found->number));
-    *out = &s->duplicate;
+    hwnas_trial_done(last);
+    *last = (hwnas_trial){0};
+    TRY(hwnas_store_trial(last, s->store, found->number));
+    *out = last;
     return HWNAS_OK;
 }
 
@@ -57,7 +62,7 @@ hwnas_status hwnas_session_duplicate(const hwnas_trial **out, hwnas_session *s, 
 static void remember(hwnas_session *s, const hwnas_trial *trial, hwnas_settings settings)
 {
     known *row = hwnas_alloc(sizeof *row);
-    *row = (known){.settings = settings, .number = trial->number};
+    *row = (known){.settings = settings, .rung = trial->rung, .number = trial->number};
     memcpy(row->digest, trial->digest, sizeof row->digest);
     if (*(known **)tsearch(row, &s->by_network, compare_networks) != row)
         free(row);
@@ -97,7 +102,7 @@ static void place(hwnas_session *s, size_t id, const hwnas_trial *trial)
     if (is_wrong(s, id))
         return;
     s->is_target_met |= hwnas_trial_meets_targets(trial, &s->job->goals);
-    if (trial->status == HWNAS_OK && !trial->rung && hwnas_trial_was_run(trial))
+    if (trial->status == HWNAS_OK && hwnas_trial_was_run(trial))
         remember(s, trial, settings_of(s, trial));
     if (is_estimate && !trial->rung)
         hwnas_waiting_add(&s->waiting, id, trial, &s->steady);
@@ -243,7 +248,8 @@ void hwnas_session_forget(hwnas_session *s)
     s->n_done = s->done_room = 0;
     hwnas_scores_done(&s->scores);
     hwnas_trial_done(&s->duplicate);
-    s->duplicate = (hwnas_trial){0};
+    hwnas_trial_done(&s->promoted);
+    s->duplicate = s->promoted = (hwnas_trial){0};
     hwnas_trial_done(&s->winner);
     s->winner = (hwnas_trial){0};
     s->winner_id = -1;

@@ -114,6 +114,8 @@ typedef struct hwnas_candidate {
      * has them; NULL: none. */
     const hwnas_trial *duplicate;
     const char *duplicate_study; /* that it is of; NULL: this one */
+    const hwnas_trial *promoted; /* a finished trial of the same at the next cheaper rung; NULL:
+                                    there is none */
     const hwnas_front *front;    /* measured undisturbed so far; NULL: not known */
     const hwnas_trial *estimate; /* what it was estimated as, to be measured now, in one attempt;
                                     NULL: it is new */

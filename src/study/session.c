@@ -168,7 +168,10 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     hwnas_status stored = is_new ? hwnas_session_start(s, trial) : HWNAS_OK;
     c.front = &s->steady;
     if (stored == HWNAS_OK)
-        stored = hwnas_session_duplicate(&c.duplicate, s, trial->digest, c.settings);
+        stored = hwnas_session_duplicate(&c.duplicate, s, trial->digest, c.settings, 0);
+    if (stored == HWNAS_OK)
+        stored =
+            hwnas_session_duplicate(&c.promoted, s, trial->digest, c.settings, trial->rung + 1);
     c.is_twin = c.stage == HWNAS_STAGE_BEGIN && has_twin(s, trial, c.settings);
     s->tried = trial;
     if (stored == HWNAS_OK && status == HWNAS_OK)

@@ -59,7 +59,8 @@ typedef struct hwnas_session {
     hwnas_scores scores;      /* of these */
     hwnas_evidence evidence;  /* of these */
     hwnas_status last_status; /* of the last of these */
-    hwnas_trial duplicate;    /* that was read last */
+    hwnas_trial duplicate;    /* that was read last, ... */
+    hwnas_trial promoted;     /* ... and of those at a rung */
     hwnas_trial winner;       /* that was read last, for progress, and its id; -1: none */
     long winner_id;
     void *by_network;      /* search tree of measured networks; session.c */
@@ -121,10 +122,11 @@ HWNAS_CHECKED hwnas_status hwnas_session_trial(hwnas_trial *out, const hwnas_ses
 /* The first of the front, for whoever watches; borrowed, until the next call. NULL: there is none,
  * or it cannot be read just now. */
 const hwnas_trial *hwnas_session_winner(hwnas_session *s);
-/* A trial whose run gave what one of this network would give; *out is borrowed, until the next one
- * is looked for; NULL: there is none. */
+/* A trial of this network at a rung, whose run gave, at rung 0, what one more would give. *out is
+ * borrowed, until the next one is looked for, at rung 0 or at any other; NULL: there is none. */
 HWNAS_CHECKED hwnas_status hwnas_session_duplicate(const hwnas_trial **out, hwnas_session *s,
-                                                   const char *digest, hwnas_settings settings);
+                                                   const char *digest, hwnas_settings settings,
+                                                   int rung);
 bool hwnas_session_has_duplicate(const hwnas_session *s, const char *digest,
                                  hwnas_settings settings);
 /* While nothing is feasible, the trial that comes closest to it, when its latency was only

@@ -15,7 +15,7 @@
  * Ornstein-Uhlenbeck process); and with a share of BURSTS somebody else comes to the core for a
  * while, which makes it two fifths slower. Chance is another one in each of its runs. STILL_SEED
  * draws it, and STILL_CLOCK names a file that counts the compiled networks over all runners. With
- * STILL_SLOW=N,FACTOR the first N of that count take FACTOR times as long.
+ * STILL_SLOW=FIRST,LAST,FACTOR those of that count, from 1 on, take FACTOR times as long.
  *
  * With STILL_COUNTS_OWN time passes while the runner itself computes, and only then, for devices
  * that compute: whatever else runs, each measurement is taken once, and of that nothing is in it.
@@ -148,12 +148,15 @@ static double draw_noise(hwnas_rng *chance)
     return exp(noise.level * level + noise.run * normal(&own));
 }
 
-static double slow_start(void)
+static double slowness(void)
 {
     const char *text = getenv("STILL_SLOW");
-    long n;
+    long first, last;
     double factor;
-    return text && sscanf(text, "%ld,%lf", &n, &factor) == 2 && tick() <= n ? factor : 1;
+    if (!text || sscanf(text, "%ld,%ld,%lf", &first, &last, &factor) != 3)
+        return 1;
+    const long now = tick();
+    return first <= now && now <= last ? factor : 1;
 }
 
 static bool is_in_burst(void)
@@ -214,7 +217,7 @@ static hwnas_status still_compile(hwnas_exec **out, hwnas_device *device, const 
     exec->seconds *= is_by_network ? 0.9 + 0.2 * hwnas_rng_double(&exec->own) : 1;
     if (computes())
         TRY(hwnas_graph_copy(&exec->graph, graph));
-    exec->seconds *= draw_noise(exec->rng) * slow_start();
+    exec->seconds *= draw_noise(exec->rng) * slowness();
     exec->is_wrong = is_listed(getenv("STILL_WRONG"), digest.hex);
     spend();
     wait_a_while();
