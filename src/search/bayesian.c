@@ -444,6 +444,11 @@ static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arc
     search->pending[search->n_pending++] = (hwnas_told){.trial = trial, .encoding = encode(arch)};
 }
 
+void hwnas_bayesian_avoid(hwnas_strategy *strategy, const hwnas_arch *arch)
+{
+    hwnas_seen_add(&((bayesian *)strategy)->seen, arch);
+}
+
 static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out)
 {
     bayesian *search = (bayesian *)strategy;

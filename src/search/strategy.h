@@ -12,4 +12,7 @@ extern const hwnas_strategy_ops hwnas_strategy_random;
 extern const hwnas_strategy_ops hwnas_strategy_regularized_evolution;
 extern const hwnas_strategy_ops hwnas_strategy_successive_halving;
 
+/* A network that `bayesian` is not to propose, and learns nothing of. */
+void hwnas_bayesian_avoid(hwnas_strategy *bayesian, const hwnas_arch *arch);
+
 #endif

@@ -6,9 +6,12 @@
  *
  * Rung 0 is the real thing, rung n_rungs - 1 the cheapest. Of n trials at a rung the best n / 3 are
  * promoted: evaluated again one rung nearer to the real thing. Where some meet the limits, only
- * they count: the others cost next to nothing, and would make room for all that do. */
+ * they count: the others cost next to nothing, and would make room for all that do.
+ *
+ * New networks are those that `bayesian` proposes from what the cheapest rung told (after Klein,
+ * Tiao, Lienart and others, "Model-based Asynchronous Hyperparameter and Neural Architecture
+ * Search", 2020). */
 #include "predict/predict.h"
-#include "search/seen.h"
 #include "search/strategy.h"
 
 #include <math.h>
@@ -33,7 +36,7 @@ typedef struct rung {
 typedef struct halving {
     hwnas_strategy base;
     hwnas_strategy_config config;
-    hwnas_seen seen;
+    hwnas_strategy *proposer; /* of new networks */
     rung rungs[MAX_RUNGS];
     size_t n_asked, asked_capacity;
     struct {
@@ -62,10 +65,12 @@ static hwnas_status create(hwnas_strategy **out, const hwnas_strategy_config *co
     if (config->n_rungs > MAX_RUNGS)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "'successive-halving' has at most %d rungs, not %d",
                           MAX_RUNGS, config->n_rungs);
+    hwnas_strategy *proposer;
+    TRY(hwnas_strategy_bayesian.create(&proposer, config));
     halving *search = hwnas_alloc(sizeof *search);
     search->base.ops = &hwnas_strategy_successive_halving;
     search->config = *config;
-    hwnas_seen_init(&search->seen, config->space);
+    search->proposer = proposer;
     *out = &search->base;
     return HWNAS_OK;
 }
@@ -79,7 +84,7 @@ static void destroy(hwnas_strategy *strategy)
         free(search->rungs[r].entries);
     }
     free(search->asked);
-    hwnas_seen_done(&search->seen);
+    hwnas_strategy_free(search->proposer);
     free(search);
 }
 
@@ -158,10 +163,16 @@ static size_t n_promoted(const rung *at)
     return n;
 }
 
+static void keep_asked(halving *search, uint64_t trial, int at)
+{
+    HWNAS_GROW(search->asked, search->n_asked, search->asked_capacity);
+    search->asked[search->n_asked].trial = trial;
+    search->asked[search->n_asked++].rung = at;
+}
+
 static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *out)
 {
     halving *search = (halving *)strategy;
-    hwnas_rng rng = hwnas_strategy_rng(&search->config, trial);
     entry *promoted = NULL;
     int to = 0, cheapest = search->config.n_rungs - 1;
     for (; to < cheapest && !promoted; to++) {
@@ -175,13 +186,35 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
         promoted->is_promoted = true;
         hwnas_arch_assign(out, promoted->arch);
     } else {
-        TRY(hwnas_seen_sample_new(&search->seen, out, &rng));
-        hwnas_seen_add(&search->seen, out);
+        TRY(search->proposer->ops->ask(search->proposer, trial, out));
     }
-    HWNAS_GROW(search->asked, search->n_asked, search->asked_capacity);
-    search->asked[search->n_asked].trial = trial;
-    search->asked[search->n_asked++].rung = to;
+    keep_asked(search, trial, to);
     return HWNAS_OK;
+}
+
+static entry *find_entry(rung *at, const hwnas_arch *arch)
+{
+    for (size_t i = 0; i < at->n; i++)
+        if (hwnas_arch_equal(at->entries[i].arch, arch))
+            return &at->entries[i];
+    return NULL;
+}
+
+/* It was promoted from the rung nearest to the real thing at which it is, or else it is new. */
+static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
+{
+    halving *search = (halving *)strategy;
+    const int cheapest = search->config.n_rungs - 1;
+    for (int r = 1; r <= cheapest; r++) {
+        entry *from = find_entry(&search->rungs[r], arch);
+        if (from) {
+            from->is_promoted = true;
+            keep_asked(search, trial, r - 1);
+            return;
+        }
+    }
+    keep_asked(search, trial, cheapest);
+    search->proposer->ops->note(search->proposer, trial, arch);
 }
 
 static int rung_of(const hwnas_strategy *strategy, uint64_t trial)
@@ -197,15 +230,18 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
                          const hwnas_score *score)
 {
     halving *search = (halving *)strategy;
-    hwnas_seen_add(&search->seen, arch);
     if (score->rung < 0 || score->rung >= search->config.n_rungs)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "trial %llu was evaluated at rung %d of %d",
                           (unsigned long long)trial, score->rung, search->config.n_rungs);
     /* Asked of an earlier process: it was promoted there. */
-    rung *from = score->rung + 1 < search->config.n_rungs ? &search->rungs[score->rung + 1] : NULL;
-    for (size_t i = 0; from && i < from->n; i++)
-        if (hwnas_arch_equal(from->entries[i].arch, arch))
-            from->entries[i].is_promoted = true;
+    const bool is_cheapest = score->rung + 1 == search->config.n_rungs;
+    entry *from = is_cheapest ? NULL : find_entry(&search->rungs[score->rung + 1], arch);
+    if (from)
+        from->is_promoted = true;
+    if (is_cheapest)
+        TRY(search->proposer->ops->tell(search->proposer, trial, arch, score));
+    else
+        hwnas_bayesian_avoid(search->proposer, arch);
     rung *at = &search->rungs[score->rung];
     for (size_t i = 0; i < at->n; i++)
         if (at->entries[i].trial == trial) {
@@ -220,11 +256,14 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
 const hwnas_strategy_ops hwnas_strategy_successive_halving = {
     .abi = HWNAS_STRATEGY_ABI,
     .name = "successive-halving",
-    .help = "evaluates many networks cheaply and the best of them dearly (ASHA)",
+    .help = "evaluates many networks cheaply and the best of them dearly (ASHA); new ones by "
+            "`bayesian`",
+    .seeks_feasible = true,
     .min_trials = min_trials,
     .create = create,
     .ask = ask,
     .rung = rung_of,
     .tell = tell,
     .free = destroy,
+    .note = note,
 };
