@@ -26,7 +26,11 @@ static void close_fd(int fd)
 static bool waits_for(int fd)
 {
     struct pollfd readable = {.fd = fd, .events = POLLIN};
-    return poll(&readable, 1, PATIENCE_MS) > 0;
+    int n;
+    do
+        n = poll(&readable, 1, PATIENCE_MS);
+    while (n < 0 && errno == EINTR);
+    return n > 0;
 }
 
 static void end(hwnas_supervised *process)
@@ -37,11 +41,20 @@ static void end(hwnas_supervised *process)
         waits_for(process->report);
 }
 
-/* What it says goes nowhere but for its first byte: it listens. Returns 0 or an errno. */
+/* The line that it says when it listens: a pipe that is closed before its end would end it. */
+static bool says_a_line(int fd)
+{
+    for (char byte = '\0'; byte != '\n';)
+        if (!waits_for(fd) || read(fd, &byte, 1) != 1)
+            return false;
+    return true;
+}
+
+/* Returns 0 or an errno. */
 static int start(hwnas_fork_server *server, char *python)
 {
     int said[2] = {-1, -1}, error = 0;
-    char byte, *path = hwnas_program_find(python);
+    char *path = hwnas_program_find(python);
     char *program = hwnas_printf("%s/training/train.py", hwnas_data_root());
     char *const arguments[] = {python, program, "--serve", server->socket, NULL};
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -57,7 +70,7 @@ static int start(hwnas_fork_server *server, char *python)
     }
     close_fd(said[1]);
     close_fd(null);
-    if (!error && !(waits_for(said[0]) && read(said[0], &byte, 1) == 1)) {
+    if (!error && !says_a_line(said[0])) {
         error = ECHILD;
         end(&server->process);
     }

@@ -439,3 +439,85 @@ END
     refuses 2 'recipe.yaml:11:19: the training diverged in epoch 1' train tiny.yaml --arch width=8 --recipe recipe.yaml --out other
     [ ! -e other.onnx ]
 }
+
+# counting: Pythons note in the file `loaded` which process loads PyTorch; a fork of it does not.
+counting() {
+    mkdir site
+    cat >site/sitecustomize.py <<'END'
+import os, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            with open(os.environ["LOADED"], "a") as file:
+                file.write(f"{os.getpid()}\n")
+
+sys.meta_path.insert(0, Finder())
+END
+    export PYTHONPATH=$PWD/site LOADED=$PWD/loaded
+}
+
+@test "PyTorch is loaded once for all trainings, and they come to what they come to alone" {
+    recipe 'epochs: 4' 'threads: 1'
+    held_python
+    counting
+    HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
+    cp out together
+    [ "$(wc -l <loaded)" = 1 ]
+    [ "$(grep -c '^epoch ' said)" = 8 ]
+    # Nothing is left of it.
+    not pgrep -F loaded
+    # Where the process that has loaded it is killed, a training is retried, and goes on by itself.
+    rm -r recipe.tiny.* loaded said
+    echo 2 >hold
+    HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml tiny.yaml both.csv >out 2>err </dev/null &
+    local pid=$!
+    until grep -qs '^epoch 2 ' said; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
+    kill -9 "$(cat loaded)"
+    until [ "$(wc -l <loaded)" -gt 1 ]; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
+    rm hold
+    wait $pid
+    cmp out together
+    [ "$(wc -l <loaded)" = 3 ]
+    [ "$(grep -c '^epoch 1 ' said)" = 2 ] # that of each network, once
+    # Where a socket cannot be, each training loads it.
+    rm -r recipe.tiny.* loaded
+    local long
+    long=$PWD/$(printf 'x%.0s' {1..120})
+    mkdir "$long"
+    TMPDIR=$long ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
+    cmp out together
+    [ "$(wc -l <loaded)" = 3 ] # and the check
+    [ -z "$(ls "$long")" ]
+}
+
+@test "a fork of the process that has loaded PyTorch ends as a program of its own would" {
+    recipe 'epochs: 400' 'threads: 1'
+    held_python
+    counting
+    # Told to end, by the limit of time; killed from outside; by hwnas being killed.
+    HWNAS_TORCH_PYTHON=$PWD/python refuses 1 "'train:recipe.yaml' did not end within 6 s, and was killed" \
+        predictor score train:recipe.yaml#timeout=6 tiny.yaml one.csv
+    grep -q '^epoch 1 ' said
+    not pgrep -F loaded
+    echo 3 >hold
+    rm -r recipe.tiny.* said loaded
+    HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml#retries=0 tiny.yaml one.csv >out 2>err </dev/null &
+    local pid=$! fork
+    until grep -qs '^epoch 3 ' said; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
+    fork=$(pgrep -P "$(cat loaded)")
+    kill -SEGV "$fork"
+    wait $pid && return 1
+    grep -q "'train:recipe.yaml' died of SIGSEGV" err
+    rm -r recipe.tiny.* said loaded
+    HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml tiny.yaml one.csv >out 2>err </dev/null &
+    pid=$!
+    until grep -qs '^epoch 3 ' said; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
+    fork=$(pgrep -P "$(cat loaded)")
+    kill -9 $pid
+    wait $pid || true
+    local i
+    for i in {1..100}; do kill -0 "$fork" 2>/dev/null || break; sleep 0.1; done
+    not kill -0 "$fork"
+    not pgrep -F loaded
+}
