@@ -2,8 +2,10 @@
 
 serve() listens at a Unix socket, which hwnas names in HWNAS_FORK_SERVER. hand_over() in another process sends the
 server its command line, environment and standard files, and waits: so whoever started that process hears what the fork
-says, and how it ends. The fork ends when that process is told to end, or is gone. The server does nothing but load and
-fork, so a fork is what a process is that has just loaded PyTorch."""
+says, and how it ends. The fork ends when that process is told to end, or is gone, or when the server is. The server does
+nothing but load and fork, so a fork is what a process is that has just loaded PyTorch. Where there is no server, or it
+cannot fork, that process does its work itself."""
+import ctypes
 import json
 import os
 import selectors
@@ -13,7 +15,9 @@ import sys
 
 VARIABLE = "HWNAS_FORK_SERVER"
 MOST_BYTES = 1 << 20  # of a request
-SECONDS = 10  # for a request, once a client is there
+SECONDS = 2  # for a request, once a client is there
+BEGUN = b"begun"
+PR_SET_PDEATHSIG = 1
 
 
 def end(process, number):
@@ -28,16 +32,26 @@ class Client:
     """A process that handed its work over, and the fork that does it."""
 
     def __init__(self, events, connection):
+        self.events, self.connection, self.files = events, connection, []
+
+    def read(self):
         """Raises OSError or ValueError where it is gone before it has said what it wants."""
-        self.events, self.connection = events, connection
-        connection.settimeout(SECONDS)
-        request, self.files, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
-        connection.settimeout(None)
+        self.connection.settimeout(SECONDS)
+        request, self.files, _, _ = socket.recv_fds(self.connection, MOST_BYTES, 3)
+        self.connection.settimeout(None)
         self.request = json.loads(request)
 
-    def take_place(self):
+    def refuse(self):
+        for file in self.files:
+            os.close(file)
+        self.connection.close()
+
+    def take_place(self, server):
         """In the fork."""
         os.setpgid(0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != server:
+            os._exit(1)
         for number, file in enumerate(self.files):
             os.dup2(file, number)
             os.close(file)
@@ -49,12 +63,16 @@ class Client:
         sys.argv = self.request["arguments"]
 
     def watch(self, process):
-        """In the server."""
+        """In the server. Raises OSError where there are too many files."""
+        self.process, self.ended = process, os.pidfd_open(process)
         for file in self.files:
             os.close(file)
-        self.process, self.ended = process, os.pidfd_open(process)
         self.events.register(self.connection, selectors.EVENT_READ, self.hear)
         self.events.register(self.ended, selectors.EVENT_READ, self.bury)
+        try:
+            self.connection.send(BEGUN)
+        except OSError:  # it is gone, as will be heard
+            pass
 
     def hear(self):
         try:
@@ -81,6 +99,8 @@ class Client:
 
 def serve(path, load):
     """load() loads what forks need; who connects meanwhile waits. Returns in forks alone."""
+    os.close(os.pidfd_open(os.getpid()))  # where that cannot be, a server is of no use
+    server = os.getpid()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(path)
     listener.listen(64)
@@ -93,19 +113,30 @@ def serve(path, load):
         if key.data:
             key.data()
             continue
-        connection, _ = listener.accept()
+        client, process = Client(events, listener.accept()[0]), None
         try:
-            client = Client(events, connection)
+            client.read()
+            process = os.fork()
+            if process == 0:
+                break
+            client.watch(process)
         except (OSError, ValueError):
-            connection.close()
-            continue
-        process = os.fork()
-        if process == 0:
-            for key in list(events.get_map().values()):
-                key.fileobj.close() if key.fileobj is not key.fd else os.close(key.fd)
-            events.close()
-            return client.take_place()
-        client.watch(process)
+            client.refuse()
+            if process:
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+    for key in list(events.get_map().values()):
+        key.fileobj.close() if key.fileobj is not key.fd else os.close(key.fd)
+    events.close()
+    client.take_place(server)
+
+
+def receive(connection):
+    """b"": there is nobody any more."""
+    try:
+        return connection.recv(64)
+    except ConnectionError:
+        return b""
 
 
 def hand_over():
@@ -118,13 +149,13 @@ def hand_over():
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.connect(path)
-        signal.signal(signal.SIGTERM, lambda *_: connection.send(b"."))
         socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2])
-    except OSError:  # it is gone, or cannot be told as much: this process does the work
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        connection.close()
+    except OSError:  # it is gone, or cannot be told as much
         return
-    status = connection.recv(64)
+    if receive(connection) != BEGUN:  # before that, being told to end is the end of both
+        return
+    signal.signal(signal.SIGTERM, lambda *_: connection.send(b"."))
+    status = receive(connection)
     if not status:
         sys.exit(f"{os.path.basename(sys.argv[0])}: the process that had loaded PyTorch ended")
     status = int(status)

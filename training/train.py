@@ -7,7 +7,7 @@
     train.py --serve SOCKET
 
 It is an ordinary program for `accuracy: command:...`: its last line on standard output is the accuracy on the
-validation samples. Copy it with loop.py and recipe.py, and change it. What hwnas says of the network is in the
+validation samples. Copy it with fork_server.py, loop.py and recipe.py, and change it. What hwnas says of the network is in the
 environment: HWNAS_INPUT_SHAPE, HWNAS_INPUT_TYPE, HWNAS_DIGEST, and HWNAS_RUNG, how cheap the training is to be: 0 is a
 whole one, N the Nth of the recipe's rungs from the last.
 
@@ -658,12 +658,23 @@ def train(args):
     print(f"{max(outcome['accuracy'], 0):.4f} %")  # a fit of numbers that is worse than their mean is worth nothing
 
 
+def is_good(recipe):
+    """What is wrong in it is told at once, not when the server has loaded PyTorch."""
+    try:
+        read_recipe(recipe)
+    except Wrong:
+        return False
+    return True
+
+
 def main():
     if sys.argv[1:2] == ["--serve"]:
         fork_server.serve(sys.argv[2], import_torch)
+        args = parse()
     else:
-        fork_server.hand_over()
-    args = parse()
+        args = parse()
+        if is_good(args.recipe):
+            fork_server.hand_over()
     if args.check or args.out or args.supernet:
         return tell(check if args.check else train_to_keep if args.out else train_supernet, args)
     try:

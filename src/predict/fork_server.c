@@ -71,7 +71,7 @@ static int start(hwnas_fork_server *server, char *python)
     close_fd(said[1]);
     close_fd(null);
     if (!error && !says_a_line(said[0])) {
-        error = ECHILD;
+        error = ETIMEDOUT;
         end(&server->process);
     }
     close_fd(said[0]);

@@ -163,6 +163,16 @@ static size_t n_promoted(const rung *at)
     return n;
 }
 
+/* All of a network at a rung; false: there is none. */
+static bool mark_promoted(rung *at, const hwnas_arch *arch)
+{
+    bool is_there = false;
+    for (size_t i = 0; i < at->n; i++)
+        if (hwnas_arch_equal(at->entries[i].arch, arch))
+            is_there = at->entries[i].is_promoted = true;
+    return is_there;
+}
+
 static void keep_asked(halving *search, uint64_t trial, int at)
 {
     HWNAS_GROW(search->asked, search->n_asked, search->asked_capacity);
@@ -182,8 +192,8 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
             promoted = find_promotion(search, from);
     }
     if (promoted) {
+        mark_promoted(&search->rungs[to], promoted->arch);
         to--;
-        promoted->is_promoted = true;
         hwnas_arch_assign(out, promoted->arch);
     } else {
         TRY(search->proposer->ops->ask(search->proposer, trial, out));
@@ -192,27 +202,16 @@ static hwnas_status ask(hwnas_strategy *strategy, uint64_t trial, hwnas_arch *ou
     return HWNAS_OK;
 }
 
-static entry *find_entry(rung *at, const hwnas_arch *arch)
-{
-    for (size_t i = 0; i < at->n; i++)
-        if (hwnas_arch_equal(at->entries[i].arch, arch))
-            return &at->entries[i];
-    return NULL;
-}
-
 /* It was promoted from the rung nearest to the real thing at which it is, or else it is new. */
 static void note(hwnas_strategy *strategy, uint64_t trial, const hwnas_arch *arch)
 {
     halving *search = (halving *)strategy;
     const int cheapest = search->config.n_rungs - 1;
-    for (int r = 1; r <= cheapest; r++) {
-        entry *from = find_entry(&search->rungs[r], arch);
-        if (from) {
-            from->is_promoted = true;
+    for (int r = 1; r <= cheapest; r++)
+        if (mark_promoted(&search->rungs[r], arch)) {
             keep_asked(search, trial, r - 1);
             return;
         }
-    }
     keep_asked(search, trial, cheapest);
     search->proposer->ops->note(search->proposer, trial, arch);
 }
@@ -235,13 +234,12 @@ static hwnas_status tell(hwnas_strategy *strategy, uint64_t trial, const hwnas_a
                           (unsigned long long)trial, score->rung, search->config.n_rungs);
     /* Asked of an earlier process: it was promoted there. */
     const bool is_cheapest = score->rung + 1 == search->config.n_rungs;
-    entry *from = is_cheapest ? NULL : find_entry(&search->rungs[score->rung + 1], arch);
-    if (from)
-        from->is_promoted = true;
-    if (is_cheapest)
+    if (is_cheapest) {
         TRY(search->proposer->ops->tell(search->proposer, trial, arch, score));
-    else
+    } else {
+        mark_promoted(&search->rungs[score->rung + 1], arch);
         hwnas_bayesian_avoid(search->proposer, arch);
+    }
     rung *at = &search->rungs[score->rung];
     for (size_t i = 0; i < at->n; i++)
         if (at->entries[i].trial == trial) {
@@ -258,7 +256,6 @@ const hwnas_strategy_ops hwnas_strategy_successive_halving = {
     .name = "successive-halving",
     .help = "evaluates many networks cheaply and the best of them dearly (ASHA); new ones by "
             "`bayesian`",
-    .seeks_feasible = true,
     .min_trials = min_trials,
     .create = create,
     .ask = ask,

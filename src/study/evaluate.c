@@ -136,7 +136,7 @@ static hwnas_status run(hwnas_measurement *out, hwnas_candidate *c, double *seco
 
 /* What disturbs a measurement adds to it, and not all that does is seen: a neighbour of a virtual
  * machine has the caches for minutes. A network that kept its limits at the rung before, and is so
- * much slower now that it misses one, was disturbed now. */
+ * much slower now that it misses one, was probably disturbed now. */
 #define SLOWER 1.1
 
 static bool is_overruled(const hwnas_trial *trial, const hwnas_evaluator *e,
@@ -147,6 +147,26 @@ static bool is_overruled(const hwnas_trial *trial, const hwnas_evaluator *e,
     const hwnas_value_row *before = c->promoted ? hwnas_trial_value(c->promoted, name) : NULL;
     return before && before->source == HWNAS_MEASURED && c->promoted->violation == 0 &&
            m->p50 > SLOWER * hwnas_value_high(before) && would_miss(trial, e, c, device, m);
+}
+
+/* What a measurement on a device gave, and how it was made. */
+static void keep_measurement(hwnas_trial *trial, const hwnas_evaluator *e, const hwnas_candidate *c,
+                             int device, const hwnas_measurement *m, double seconds, json_t *detail)
+{
+    const int batch = batch_at(&e->sites[device], c->settings.batch);
+    json_t *told = detail_of(m, command_of(e, c, device, seconds));
+    if (is_overruled(trial, e, c, device, m)) {
+        take_over(trial, e, c->promoted, device, batch);
+        trial->is_unstable = true;
+        json_object_set_new(told, "overruled",
+                            json_pack("{s:f, s:I}", "p50_seconds", m->p50, "by_trial",
+                                      (json_int_t)c->promoted->number));
+    } else {
+        hwnas_evaluate_add_measurement(trial, e, device, batch, m);
+        trial->is_unstable |= m->is_unstable;
+        trial->is_stopped_early |= m->stop == HWNAS_STOP_ABOVE;
+    }
+    add_detail(detail, e, device, told);
 }
 
 /* *is_enough: a task was done, and no more than one is to be. */
@@ -200,20 +220,7 @@ static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator
         is_decided = false;
         TRY(run(&m, &now, &seconds, trial, e, i));
         keep_mixes(detail, c->mixes, NULL);
-        json_t *told = detail_of(&m, command_of(e, &now, i, seconds));
-        const int batch = batch_at(&e->sites[i], c->settings.batch);
-        if (is_overruled(trial, e, c, i, &m)) {
-            take_over(trial, e, c->promoted, i, batch);
-            trial->is_unstable |= c->promoted->is_unstable;
-            json_object_set_new(told, "overruled",
-                                json_pack("{s:f, s:I}", "p50_seconds", m.p50, "by_trial",
-                                          (json_int_t)c->promoted->number));
-        } else {
-            hwnas_evaluate_add_measurement(trial, e, i, batch, &m);
-            trial->is_unstable |= m.is_unstable;
-            trial->is_stopped_early |= m.stop == HWNAS_STOP_ABOVE;
-        }
-        add_detail(detail, e, i, told);
+        keep_measurement(trial, e, &now, i, &m, seconds, detail);
         *is_enough = c->is_one_task;
     }
     return HWNAS_OK;

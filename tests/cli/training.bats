@@ -194,6 +194,10 @@ END
     chmod +x without
     recipe 'epochs: 3'
     HWNAS_TORCH_PYTHON=./without refuses 2 "has no torch*HWNAS_TORCH_PYTHON" predictor score train:recipe.yaml tiny.yaml one.csv
+    # One that breaks while others wait for it to be loaded.
+    mkdir broken
+    printf 'import time\ntime.sleep(1)\nraise ImportError("it is broken", name="torch")\n' >broken/torch.py
+    PYTHONPATH=$PWD/broken refuses 2 "has no torch: it is broken*HWNAS_TORCH_PYTHON" predictor score train:recipe.yaml tiny.yaml one.csv
     HWNAS_TORCH_PYTHON=./nowhere refuses 2 "./nowhere: there is no such program" predictor score train:recipe.yaml tiny.yaml one.csv
     # All that train say so, and a search before its first trial.
     HWNAS_TORCH_PYTHON=./without refuses 2 "has no torch*HWNAS_TORCH_PYTHON" train tiny.yaml --arch width=8 --recipe recipe.yaml
@@ -466,7 +470,7 @@ END
     [ "$(wc -l <loaded)" = 1 ]
     [ "$(grep -c '^epoch ' said)" = 8 ]
     # Nothing is left of it.
-    not pgrep -F loaded
+    not kill -0 "$(cat loaded)"
     # Where the process that has loaded it is killed, a training is retried, and goes on by itself.
     rm -r recipe.tiny.* loaded said
     echo 2 >hold
@@ -499,7 +503,7 @@ END
     HWNAS_TORCH_PYTHON=$PWD/python refuses 1 "'train:recipe.yaml' did not end within 6 s, and was killed" \
         predictor score train:recipe.yaml#timeout=6 tiny.yaml one.csv
     grep -q '^epoch 1 ' said
-    not pgrep -F loaded
+    not kill -0 "$(cat loaded)"
     echo 3 >hold
     rm -r recipe.tiny.* said loaded
     HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml#retries=0 tiny.yaml one.csv >out 2>err </dev/null &
@@ -519,5 +523,5 @@ END
     local i
     for i in {1..100}; do kill -0 "$fork" 2>/dev/null || break; sleep 0.1; done
     not kill -0 "$fork"
-    not pgrep -F loaded
+    not kill -0 "$(cat loaded)"
 }
