@@ -41,12 +41,14 @@ static void end(hwnas_supervised *process)
         waits_for(process->report);
 }
 
-/* The line that it says when it listens: a pipe that is closed before its end would end it. */
-static bool says_a_line(int fd)
+/* The whole line: a pipe that is closed before its end would end who writes it. */
+static bool says_ready(int fd)
 {
-    for (char byte = '\0'; byte != '\n';)
-        if (!waits_for(fd) || read(fd, &byte, 1) != 1)
+    for (const char *c = "ready\n"; *c; c++) {
+        char byte;
+        if (!waits_for(fd) || read(fd, &byte, 1) != 1 || byte != *c)
             return false;
+    }
     return true;
 }
 
@@ -70,7 +72,7 @@ static int start(hwnas_fork_server *server, char *python)
     }
     close_fd(said[1]);
     close_fd(null);
-    if (!error && !says_a_line(said[0])) {
+    if (!error && !says_ready(said[0])) {
         error = ETIMEDOUT;
         end(&server->process);
     }

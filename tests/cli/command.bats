@@ -371,12 +371,12 @@ stand_in() {
     cat >python <<'END'
 #!/bin/sh
 # train.py --recipe RECIPE --work FOLDER ...
-case "$*" in *--check*) echo '{}'; exit ;; esac
+case "$*" in *--serve*) exit 1 ;; *--check*) echo '{}'; exit ;; esac
 at=$5/$HWNAS_DIGEST.pt e=0
 mkdir -p "$5"
 before=$(cat "$at" 2>/dev/null || echo 0)
 # With "hold" a training that is told to end does not, for a while.
-[ ! -e hold ] || trap 'echo "$at" >held; exec sleep 30' TERM
+[ ! -e hold ] || trap 'trap "" TERM; echo "$at" >held; exec sleep 30' TERM
 ./train | while read -r line; do
     e=$((e + 1))
     [ $e -le 8 ] || rm -f "$at"

@@ -500,11 +500,11 @@ END
     held_python
     counting
     # Told to end, by the limit of time; killed from outside; by hwnas being killed.
+    echo 3 >hold
     HWNAS_TORCH_PYTHON=$PWD/python refuses 1 "'train:recipe.yaml' did not end within 6 s, and was killed" \
         predictor score train:recipe.yaml#timeout=6 tiny.yaml one.csv
     grep -q '^epoch 1 ' said
     not kill -0 "$(cat loaded)"
-    echo 3 >hold
     rm -r recipe.tiny.* said loaded
     HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml#retries=0 tiny.yaml one.csv >out 2>err </dev/null &
     local pid=$! fork
