@@ -16,7 +16,9 @@ const char *hwnas_strategy_choose(char **why, const hwnas_strategy_config *confi
 {
     uint64_t budget = config->max_trials;
     uint64_t size = hwnas_space_count_up_to(config->space, budget ? budget : FEW_TRIALS);
-    if (config->n_rungs > 1 &&
+    /* A front of several objectives has whole evaluations alone, and more of them are made without
+     * rungs: docs/training.md has what that is worth. */
+    if (config->n_rungs > 1 && config->n_objectives == 1 &&
         (!budget || budget >= hwnas_strategy_successive_halving.min_trials(config))) {
         *why = hwnas_printf("there are %d ways to evaluate a network, from cheap to dear",
                             config->n_rungs);

@@ -263,7 +263,7 @@ ladder() {
         'augment: {shift: 2}' 'rungs: [{epochs: 1, data: 0.5, resolution: 0.5}, {epochs: 3}]'
 }
 
-SEARCH_RUNGS=(search --space many.yaml --accuracy train:recipe.yaml --objectives accuracy,macs --trials 14 --study s.db --json)
+SEARCH_RUNGS=(search --space many.yaml --accuracy train:recipe.yaml --objectives accuracy,macs --strategy successive-halving --trials 14 --study s.db --json)
 
 # whole_ladder: the files of a search over the ladder that nothing ended, in this folder. It is made once for all tests.
 whole_ladder() {

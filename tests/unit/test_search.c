@@ -123,6 +123,7 @@ static void auto_chooses_and_says_why(void **state)
         {{.max_trials = 100000, .trial_seconds = 1e-4}, 10, "nsga2", "less time"},
         {{.max_trials = 100000, .trial_seconds = 1}, 10, "bayesian", "model"},
         {{.max_trials = 100, .n_rungs = 2}, 4, "successive-halving", "cheap to dear"},
+        {{.max_trials = 100, .n_rungs = 2, .n_objectives = 2}, 4, "bayesian", "model"},
         {{0}, 10, "bayesian", "model"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -131,7 +132,7 @@ static void auto_chooses_and_says_why(void **state)
         make_space(&t, cases[i].n_genes, 4);
         hwnas_strategy_config config = cases[i].config;
         config.space = &t.space;
-        config.n_objectives = 1;
+        config.n_objectives = config.n_objectives ? config.n_objectives : 1;
         assert_string_equal(hwnas_strategy_choose(&why, &config), cases[i].name);
         assert_non_null(strstr(why, cases[i].word));
         free(why);
