@@ -668,7 +668,7 @@ def is_good(recipe):
 
 
 def main():
-    if sys.argv[1:2] == ["--serve"]:
+    if len(sys.argv) == 3 and sys.argv[1] == "--serve":
         fork_server.serve(sys.argv[2], import_torch)
         args = parse()
     else:
