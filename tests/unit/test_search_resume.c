@@ -195,7 +195,8 @@ static void try_case(const search_case *c)
 /* All that a case may have, for a strategy. A model's advice takes its time. */
 static void try_strategy(const hwnas_strategy_ops *ops)
 {
-    const bool is_slow = !strcmp(ops->name, "bayesian");
+    const bool is_bayesian = !strcmp(ops->name, "bayesian"),
+               is_slow = is_bayesian || !strcmp(ops->name, "successive-halving");
     for (int what = 0; what < 16; what++) {
         const search_case c = {.name = ops->name,
                                .n_objectives = what & 8 && !ops->max_objectives ? 2 : 1,
@@ -208,7 +209,7 @@ static void try_strategy(const hwnas_strategy_ops *ops)
         if (!(what & 8) || c.n_objectives == 2)
             try_case(&c);
     }
-    if (is_slow) { /* and what it does where its model is in doubt */
+    if (is_bayesian) { /* and what it does where its model is in doubt */
         const search_case c = {.name = ops->name,
                                .n_objectives = 2,
                                .has_estimates = true,
