@@ -7,9 +7,9 @@
     train.py --serve SOCKET
 
 It is an ordinary program for `accuracy: command:...`: its last line on standard output is the accuracy on the
-validation samples. Copy it with fork_server.py, loop.py and recipe.py, and change it. What hwnas says of the network is in the
-environment: HWNAS_INPUT_SHAPE, HWNAS_INPUT_TYPE, HWNAS_DIGEST, and HWNAS_RUNG, how cheap the training is to be: 0 is a
-whole one, N the Nth of the recipe's rungs from the last.
+validation samples. Copy it with fork_server.py, loop.py and recipe.py, and change it. What hwnas says of the network
+is in the environment: HWNAS_INPUT_SHAPE, HWNAS_INPUT_TYPE, HWNAS_DIGEST, and HWNAS_RUNG, how cheap the training is to
+be: 0 is a whole one, N the Nth of the recipe's rungs from the last.
 
 In the folder of --work there is a checkpoint of each training under way, DIGEST.pt, and of each that has ended what
 came of it, DIGEST.json. A training that is begun again goes on from there, and comes to the same weights as one that
