@@ -34,22 +34,47 @@ bool hwnas_onednn_is_slow_fused(const hwnas_onednn_post *post)
     return post->alg == dnnl_eltwise_swish || post->alg == dnnl_eltwise_logistic;
 }
 
+HWNAS_INLINE void apply(float *values, int64_t whole, const hwnas_onednn_post *post)
+{
+    for (int64_t i = 0; i < whole; i += HWNAS_HALF_LANES)
+        hwnas_onednn_apply_post((hwnas_half *)(values + i), post);
+}
+
+/* The function is known in the loop, so that there is no question about each vector. */
+#define APPLY(ALG)                                                                                 \
+    case ALG:                                                                                      \
+        p.alg = ALG;                                                                               \
+        apply(values, whole, &p);                                                                  \
+        break
+
+HWNAS_INLINE void apply_whole(float *values, int64_t whole, const hwnas_onednn_post *post)
+{
+    hwnas_onednn_post p = *post;
+    switch ((int)post->alg) {
+        APPLY(dnnl_eltwise_relu);
+        APPLY(dnnl_eltwise_clip);
+        APPLY(dnnl_eltwise_hardsigmoid);
+        APPLY(dnnl_eltwise_hardswish);
+        APPLY(dnnl_eltwise_linear);
+        APPLY(dnnl_eltwise_logistic);
+        APPLY(dnnl_eltwise_swish);
+        APPLY(dnnl_eltwise_gelu_erf);
+        APPLY(dnnl_eltwise_gelu_tanh);
+        APPLY(dnnl_eltwise_tanh);
+    }
+}
+
 HWNAS_CLONES void hwnas_onednn_apply_posts(float *values, int64_t count, int n,
                                            const hwnas_onednn_post *posts)
 {
-    const int64_t whole = count / HWNAS_LANES * HWNAS_LANES;
-    float rest[HWNAS_LANES] = {0};
-    hwnas_vector x;
+    const int64_t whole = count / HWNAS_HALF_LANES * HWNAS_HALF_LANES;
+    float rest[HWNAS_HALF_LANES] = {0};
     for (int k = 0; k < n; k++) {
-        for (int64_t i = 0; i < whole; i += HWNAS_LANES) {
-            hwnas_load(&x, values + i);
-            hwnas_onednn_apply_post(&x, &posts[k]);
-            hwnas_store(values + i, &x);
-        }
+        apply_whole(values, whole, &posts[k]);
+        if (whole == count)
+            continue;
         memcpy(rest, values + whole, (size_t)(count - whole) * sizeof *values);
-        hwnas_load(&x, rest);
-        hwnas_onednn_apply_post(&x, &posts[k]);
-        hwnas_store(rest, &x);
+        apply_whole(rest, HWNAS_HALF_LANES, &posts[k]);
         memcpy(values + whole, rest, (size_t)(count - whole) * sizeof *values);
     }
 }

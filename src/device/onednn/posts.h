@@ -16,66 +16,68 @@ void hwnas_onednn_apply_posts_by(int threads, float *values, int64_t count, int 
                                  const hwnas_onednn_post *posts);
 
 /* Negative values times `slope`. */
-HWNAS_INLINE void hwnas_relu(hwnas_vector *x, float slope)
+HWNAS_INLINE void hwnas_relu(hwnas_half *x, float slope)
 {
-    const hwnas_vector zero = {0}, other = *x * slope;
-    hwnas_choose_less(x, &zero, x, x, &other);
+    const hwnas_half zero = {0}, other = *x * slope;
+    hwnas_choose_half(x, &zero, x, x, &other);
 }
 
 /* x (1 + erf(x / sqrt 2)) / 2, with erf by Abramowitz and Stegun, 7.1.26: within 1.5e-7. */
-HWNAS_INLINE void hwnas_gelu(hwnas_vector *x)
+HWNAS_INLINE void hwnas_gelu(hwnas_half *x)
 {
-    const hwnas_vector minus = -*x, zero = {0};
-    hwnas_vector size;
-    hwnas_choose_less(&size, x, &zero, &minus, x);
+    const hwnas_half minus = -*x, zero = {0};
+    hwnas_half size;
+    hwnas_choose_half(&size, x, &zero, &minus, x);
     size *= 0.70710678f;
-    const hwnas_vector t = 1.0f / (1.0f + 0.3275911f * size), square = -size * size;
-    hwnas_vector e;
-    hwnas_exp(&e, &square);
-    hwnas_vector p = 1.061405429f * t - 1.453152027f;
+    const hwnas_half t = 1.0f / (1.0f + 0.3275911f * size), square = -size * size;
+    hwnas_half e;
+    hwnas_exp_half(&e, &square);
+    hwnas_half p = 1.061405429f * t - 1.453152027f;
     p = p * t + 1.421413741f;
     p = p * t - 0.284496736f;
     p = p * t + 0.254829592f;
     e *= p * t; /* 1 - erf(size) */
-    const hwnas_vector other = 2.0f - e;
-    hwnas_choose_less(&e, x, &zero, &e, &other);
+    const hwnas_half other = 2.0f - e;
+    hwnas_choose_half(&e, x, &zero, &e, &other);
     *x *= 0.5f * e;
 }
 
 /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. */
-HWNAS_INLINE void hwnas_gelu_tanh(hwnas_vector *x)
+HWNAS_INLINE void hwnas_gelu_tanh(hwnas_half *x)
 {
-    hwnas_vector inner = 0.79788456f * *x * (1.0f + 0.044715f * *x * *x);
-    hwnas_tanh(&inner, &inner);
+    hwnas_half inner = 0.79788456f * *x * (1.0f + 0.044715f * *x * *x);
+    hwnas_tanh_half(&inner, &inner);
     *x *= 0.5f * (1.0f + inner);
 }
 
-HWNAS_INLINE void hwnas_onednn_apply_post(hwnas_vector *x, const hwnas_onednn_post *p)
+HWNAS_INLINE void hwnas_onednn_apply_post(hwnas_half *x, const hwnas_onednn_post *p)
 {
-    hwnas_vector gate = *x * p->alpha + p->beta;
+    hwnas_half gate = *x * p->alpha + p->beta;
     switch ((int)p->alg) {
     case dnnl_eltwise_relu:
         hwnas_relu(x, p->alpha);
         return;
     case dnnl_eltwise_clip:
-        hwnas_clamp(x, x, p->alpha, p->beta);
+        hwnas_clamp_half(x, x, p->alpha, p->beta);
         return;
     case dnnl_eltwise_hardsigmoid:
-        hwnas_clamp(x, &gate, 0, 1);
+        hwnas_clamp_half(x, &gate, 0, 1);
         return;
     case dnnl_eltwise_hardswish:
-        hwnas_clamp(&gate, &gate, 0, 1);
+        hwnas_clamp_half(&gate, &gate, 0, 1);
         *x *= gate;
         return;
     case dnnl_eltwise_linear:
         *x = gate;
         return;
     case dnnl_eltwise_logistic:
-        hwnas_sigmoid(x, x);
+        gate = -*x;
+        hwnas_exp_half(&gate, &gate);
+        *x = 1.0f / (1.0f + gate);
         return;
     case dnnl_eltwise_swish:
         gate = *x * -p->alpha;
-        hwnas_exp(&gate, &gate);
+        hwnas_exp_half(&gate, &gate);
         *x /= 1.0f + gate;
         return;
     case dnnl_eltwise_gelu_erf:
@@ -85,7 +87,7 @@ HWNAS_INLINE void hwnas_onednn_apply_post(hwnas_vector *x, const hwnas_onednn_po
         hwnas_gelu_tanh(x);
         return;
     default:
-        hwnas_tanh(x, x);
+        hwnas_tanh_half(x, x);
     }
 }
 
