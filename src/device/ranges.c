@@ -161,7 +161,7 @@ static hwnas_status show(hwnas_graph **out, int **origin, hwnas_device *device,
         return HWNAS_OK;
     if (device->ops->quantize)
         return device->ops->quantize(out, origin, device, graph, options);
-    return hwnas_device_quantize(out, origin, device, graph, options, HWNAS_QUANTIZE_FUSED);
+    return hwnas_device_quantize(out, origin, device, graph, options, HWNAS_QUANTIZE_LOOKUP);
 }
 
 hwnas_status hwnas_device_in_precision(hwnas_graph **out, hwnas_device *device,

@@ -1,9 +1,10 @@
-/* quantize_graph.c: where quantisations stand, and their scales.
+/* quantize_graph.c: a graph with quantisations, and their scales.
  *
  * A tensor is quantised once, behind the operator that makes it, and each reader has a reverse of
  * its own, because a device fuses a reverse with one reader. Weights: symmetric, 127 (of seven bits
  * 63) at the largest magnitude of a channel. Activations: 0 to 255 where nothing is negative, else
- * symmetric -127 to 127, for which the kernels need no correction by a zero point. */
+ * symmetric -127 to 127, for which the kernels need no correction by a zero point; with a zero
+ * point in files, and where it costs nothing. */
 #include "graph/quantize_graph.h"
 
 #include <math.h>
@@ -11,199 +12,20 @@
 #include <string.h>
 
 #include "graph/op.h"
+#include "graph/quantize_places.h"
 #include "graph/rewrite.h"
 
 typedef struct quantizer {
     hwnas_quantize_form form;
     float most; /* that a weight can be */
     const hwnas_range *ranges;
-    const bool *stays_float;   /* by node; NULL: none */
-    bool *is_quantized;        /* by node: reads bytes */
-    bool *wants;               /* by tensor: is bytes for those who want them */
+    hwnas_quantize_places places;
+    bool *takes_zero;          /* by tensor: may have a zero point */
     int *bytes, *scale, *zero; /* by tensor: the places of its bytes, their scale and zero point */
     float *scale_value;        /* by tensor: of an activation */
     int *origin;
     size_t n_reverses;
 } quantizer;
-
-static bool is_image(const hwnas_tensor *tensor)
-{
-    return tensor->rank == 4;
-}
-
-/* A product with weights: a row says which dimension of them is the output's; < 0: from the end. */
-static bool has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *node)
-{
-    if (node->op->class != HWNAS_CLASS_PRODUCT)
-        return false;
-    const hwnas_tensor *kernel = hwnas_node_input(graph, node, 1);
-    const bool is_matmul = node->op->id == HWNAS_OP_MATMUL;
-    *axis = is_matmul ? 1 : 0;
-    return kernel->kind == HWNAS_TENSOR_WEIGHT && (!is_matmul || kernel->rank == 2) &&
-           !hwnas_dtype_is_whole(kernel->dtype) &&
-           hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
-           !hwnas_dtype_is_whole(hwnas_node_input(graph, node, 0)->dtype);
-}
-
-bool *hwnas_quantizable_products(const hwnas_graph *graph)
-{
-    int axis;
-    bool *out = hwnas_alloc((graph->n_nodes + 1) * sizeof *out);
-    for (size_t n = 0; n < graph->n_nodes; n++)
-        out[n] = has_kernel(&axis, graph, &graph->nodes[n]);
-    return out;
-}
-
-/* A product with weights that is to be one of bytes. */
-static bool is_byte_product(const quantizer *q, const hwnas_graph *graph, size_t n)
-{
-    int axis;
-    return has_kernel(&axis, graph, &graph->nodes[n]) && !(q->stays_float && q->stays_float[n]);
-}
-
-/* Operators on bytes that do not pay by themselves, but between those that do. Means are not among
- * them: they need another scale. */
-static bool passes(const hwnas_graph *graph, const hwnas_node *node)
-{
-    /* Fewer channels than a register has bytes: oneDNN's slow code. */
-    if (node->op->id == HWNAS_OP_MAX_POOL)
-        return hwnas_node_output(graph, node)->dims[1] >= 32;
-    return node->op->id == HWNAS_OP_CONCAT && is_image(hwnas_node_output(graph, node)) &&
-           hwnas_node_attr(node, "axis")->ints[0] == 1;
-}
-
-/* The end of a residual block: one summand comes of a convolution straight, which then adds the
- * other. Returns which one that is, or -1. */
-static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const hwnas_uses *uses)
-{
-    int axis, last = -1;
-    if (node->op->id != HWNAS_OP_ADD || !is_image(hwnas_node_output(graph, node)) ||
-        node->inputs[0] == node->inputs[1])
-        return -1;
-    for (int i = 0; i < 2; i++) {
-        const hwnas_tensor *t = hwnas_node_input(graph, node, i);
-        if (t->kind == HWNAS_TENSOR_WEIGHT ||
-            hwnas_tensor_count(t) != hwnas_tensor_count(hwnas_node_output(graph, node)))
-            return -1;
-        if (t->producer >= 0 && hwnas_lone_reader(&uses[node->inputs[i]]) >= 0 &&
-            has_kernel(&axis, graph, &graph->nodes[t->producer]) &&
-            (last < 0 || t->producer > hwnas_node_input(graph, node, last)->producer))
-            last = i;
-    }
-    return last < 0 ? -1 : 1 - last;
-}
-
-/* From the end to the beginning: whether somebody wants a tensor as bytes is known when its
- * producer is looked at. `is_due`: it, or an activation of it, is wanted. */
-static void decide(quantizer *q, const hwnas_graph *graph)
-{
-    bool *is_due = hwnas_alloc((graph->n_tensors + 1) * sizeof *is_due);
-    hwnas_uses *uses = hwnas_graph_uses(graph, NULL, NULL);
-    for (size_t n = graph->n_nodes; n-- > 0;) {
-        const hwnas_node *node = &graph->nodes[n];
-        const int other = other_summand(graph, node, uses);
-        if (is_byte_product(q, graph, n)) {
-            q->is_quantized[n] = q->wants[node->inputs[0]] = is_due[node->inputs[0]] = true;
-        } else if (q->wants[node->output] && passes(graph, node)) {
-            q->is_quantized[n] = true;
-            for (int i = 0; i < node->n_inputs; i++)
-                q->wants[node->inputs[i]] = is_due[node->inputs[i]] = true;
-        } else if (is_due[node->output] && other >= 0) {
-            q->wants[node->inputs[other]] = is_due[node->inputs[other]] = true;
-        } else if (is_due[node->output] && node->op->is_epilogue) {
-            is_due[node->inputs[0]] = true;
-        }
-    }
-    free(uses);
-    free(is_due);
-}
-
-bool hwnas_graph_has_attention(const hwnas_graph *graph)
-{
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].op->id == HWNAS_OP_MATMUL &&
-            hwnas_node_input(graph, &graph->nodes[i], 1)->kind != HWNAS_TENSOR_WEIGHT)
-            return true;
-    return false;
-}
-
-/* What engines have kernels of bytes for, as long as each tensor around them is quantised. */
-static bool has_int8_kernel(const hwnas_graph *graph, const hwnas_node *node)
-{
-    int axis;
-    if (node->op->id == HWNAS_OP_CONV)
-        return has_kernel(&axis, graph, node);
-    return node->op->has_int8_kernel && is_image(hwnas_node_output(graph, node)) &&
-           !hwnas_graph_has_attention(graph);
-}
-
-/* Whether a node has its values from a product that keeps its floats, with no product of bytes
- * between. */
-static bool follows_floats(const bool *is_float, const hwnas_graph *graph, const hwnas_node *node)
-{
-    for (int i = 0; i < node->n_inputs; i++) {
-        const int before = hwnas_node_input(graph, node, i)->producer;
-        if (before >= 0 && is_float[before])
-            return true;
-    }
-    return false;
-}
-
-/* Each operator by itself: what it reads and what it makes. A function that cuts off goes with the
- * operator before it. */
-static void decide_for_files(quantizer *q, const hwnas_graph *graph)
-{
-    int axis;
-    bool *is_float = hwnas_alloc((graph->n_nodes + 1) * sizeof *is_float);
-    for (size_t n = 0; n < graph->n_nodes; n++) {
-        const hwnas_node *node = &graph->nodes[n];
-        const bool multiplies = has_kernel(&axis, graph, node);
-        is_float[n] =
-            multiplies ? !is_byte_product(q, graph, n) : follows_floats(is_float, graph, node);
-        if (is_float[n])
-            continue;
-        const bool does_clip = node->op->id == HWNAS_OP_RELU || node->op->id == HWNAS_OP_CLIP;
-        const int before = hwnas_node_input(graph, node, 0)->producer;
-        q->is_quantized[n] = true;
-        if (!multiplies && !has_int8_kernel(graph, node)) {
-            if (does_clip && before >= 0 && q->wants[node->inputs[0]]) {
-                q->wants[node->output] = true;
-                q->wants[node->inputs[0]] = false;
-            }
-            continue;
-        }
-        for (int i = 0; i < node->n_inputs && (i == 0 || !multiplies); i++)
-            q->wants[node->inputs[i]] = true;
-        if (has_int8_kernel(graph, node))
-            q->wants[node->output] = true;
-    }
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        q->wants[graph->outputs[i]] = false;
-    free(is_float);
-}
-
-static void quantizer_init(quantizer *q, const hwnas_graph *graph)
-{
-    q->is_quantized = hwnas_alloc((graph->n_nodes + 1) * sizeof *q->is_quantized);
-    q->wants = hwnas_alloc((graph->n_tensors + 1) * sizeof *q->wants);
-    if (q->form == HWNAS_QUANTIZE_FILE)
-        decide_for_files(q, graph);
-    else
-        decide(q, graph);
-    for (size_t i = 0; i < graph->n_tensors; i++)
-        q->wants[i] &= graph->tensors[i].kind != HWNAS_TENSOR_WEIGHT &&
-                       !hwnas_dtype_is_whole(graph->tensors[i].dtype);
-}
-
-bool *hwnas_quantize_wants(const hwnas_graph *graph, hwnas_quantize_form form)
-{
-    quantizer q = {.form = form};
-    quantizer_init(&q, graph);
-    free(q.is_quantized);
-    return q.wants;
-}
-
-/* ---- Making the graph ---- */
 
 static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const char *name, int64_t n,
                                const float *scales, float zero_value, hwnas_dtype dtype)
@@ -229,9 +51,9 @@ static hwnas_status add_scales(int *scale, int *zero, hwnas_rewrite *r, const ch
 static hwnas_range range_of(const quantizer *q, const hwnas_graph *graph, int tensor)
 {
     int producer = graph->tensors[tensor].producer;
-    while (producer >= 0 && q->is_quantized[producer] &&
+    while (producer >= 0 && q->places.is_quantized[producer] &&
            graph->nodes[producer].op->id == HWNAS_OP_MAX_POOL &&
-           q->wants[graph->nodes[producer].inputs[0]]) {
+           q->places.wants[graph->nodes[producer].inputs[0]]) {
         tensor = graph->nodes[producer].inputs[0];
         producer = graph->tensors[tensor].producer;
     }
@@ -244,10 +66,10 @@ typedef struct bytes_form {
     hwnas_dtype dtype;
 } bytes_form;
 
-static bytes_form bytes_for(const hwnas_range *range, hwnas_quantize_form form)
+static bytes_form bytes_for(const hwnas_range *range, bool takes_zero)
 {
     const float low = fminf(range->low, 0), high = fmaxf(range->high, 0);
-    const bool is_signed = low < 0, is_shifted = is_signed && form == HWNAS_QUANTIZE_FILE;
+    const bool is_signed = low < 0, is_shifted = is_signed && takes_zero;
     const float width = is_shifted ? high - low : fmaxf(high, -low);
     bytes_form out = {1, 0, is_signed && !is_shifted ? HWNAS_INT8 : HWNAS_UINT8};
     if (width > 0 && isfinite(width))
@@ -262,7 +84,8 @@ static hwnas_status quantize(hwnas_rewrite *r, int tensor)
 {
     quantizer *q = r->context;
     const hwnas_range range = range_of(q, r->from, tensor);
-    const bytes_form with = bytes_for(&range, q->form);
+    const bytes_form with =
+        bytes_for(&range, q->takes_zero[tensor] || q->form == HWNAS_QUANTIZE_FILE);
     const char *name = r->from->tensors[tensor].name;
     const hwnas_attr attrs[] = {hwnas_attr_int(0), {0}};
     q->scale_value[tensor] = with.scale;
@@ -340,7 +163,7 @@ static const hwnas_node *biased_by(const hwnas_graph *graph, const hwnas_node *n
         return NULL;
     const int producer = hwnas_node_input(graph, node, 0)->producer;
     const hwnas_node *product = !is_sum ? node : producer >= 0 ? &graph->nodes[producer] : NULL;
-    if (!product || !has_kernel(&axis, graph, product) ||
+    if (!product || !hwnas_has_kernel(&axis, graph, product) ||
         (is_sum && product->op->id != HWNAS_OP_MATMUL))
         return NULL;
     return hwnas_node_input(graph, product, 1)->dims[axis] == bias->dims[0] ? product : NULL;
@@ -387,18 +210,16 @@ static hwnas_status read_input(int *out, hwnas_rewrite *r, size_t n, int i)
     const int tensor = node->inputs[i];
     const hwnas_tensor *t = &r->from->tensors[tensor];
     int axis;
-    if (i == 1 && q->is_quantized[n] && has_kernel(&axis, r->from, node))
+    if (i == 1 && q->places.is_quantized[n] && hwnas_has_kernel(&axis, r->from, node))
         return quantize_kernel(out, r, tensor, axis);
     const hwnas_node *product = q->form == HWNAS_QUANTIZE_FILE ? biased_by(r->from, node, i) : NULL;
     *out = -1;
-    if (product && q->is_quantized[product - r->from->nodes] && q->wants[product->inputs[0]])
+    if (product && q->places.is_quantized[product - r->from->nodes] &&
+        q->places.wants[product->inputs[0]])
         TRY(quantize_bias(out, r, product, tensor));
     if (*out >= 0)
         return HWNAS_OK;
-    /* What else is fused with a reverse; the rest reads what it read before. */
-    const bool reads_bytes =
-        is_image(t) && (node->op->id == HWNAS_OP_ADD || node->op->id == HWNAS_OP_MUL);
-    if (q->wants[tensor] && (q->is_quantized[n] || reads_bytes)) {
+    if (q->places.wants[tensor] && hwnas_reads_bytes(&q->places, r->from, n, i)) {
         if (q->bytes[tensor] < 0)
             TRY(quantize(r, tensor));
         return reverse(out, r, t->name, 0, q->bytes[tensor], q->scale[tensor], q->zero[tensor]);
@@ -437,11 +258,9 @@ hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin, const hwnas_g
                                   hwnas_quantize_form form, int weight_bits)
 {
     const size_t n_nodes = most_nodes(graph), n_places = graph->n_tensors + 1;
-    quantizer q = {.form = form,
-                   .most = (float)((1 << (weight_bits - 1)) - 1),
-                   .ranges = ranges,
-                   .stays_float = stays_float};
-    quantizer_init(&q, graph);
+    quantizer q = {.form = form, .most = (float)((1 << (weight_bits - 1)) - 1), .ranges = ranges};
+    hwnas_quantize_places_find(&q.places, graph, stays_float, form);
+    q.takes_zero = hwnas_takes_zero(&q.places, graph, weight_bits);
     q.origin = hwnas_alloc(n_nodes * sizeof *q.origin);
     q.bytes = hwnas_alloc(n_places * sizeof *q.bytes);
     q.scale = hwnas_alloc(n_places * sizeof *q.scale);
@@ -456,8 +275,8 @@ hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin, const hwnas_g
         *origin = q.origin;
         q.origin = NULL;
     }
-    free(q.is_quantized);
-    free(q.wants);
+    hwnas_quantize_places_done(&q.places);
+    free(q.takes_zero);
     free(q.bytes);
     free(q.scale);
     free(q.zero);

@@ -27,9 +27,12 @@ bool hwnas_is_int8_kernel(const hwnas_graph *graph, const hwnas_node *node);
 
 /* Where quantisations stand. */
 typedef enum hwnas_quantize_form {
-    HWNAS_QUANTIZE_FUSED, /* as few as the device `cpu` needs, of scales that it is fastest with */
-    HWNAS_QUANTIZE_FILE,  /* around each operator, as other engines look for them in files: unsigned
-                             bytes with a zero point, biases as 32-bit integers */
+    HWNAS_QUANTIZE_FUSED,  /* as few as a device needs that computes what it likes behind a product,
+                              of scales that it is fastest with */
+    HWNAS_QUANTIZE_LOOKUP, /* the same, and before functions that take long, of which a device then
+                              makes a table of 256 values; squeeze and excite on bytes */
+    HWNAS_QUANTIZE_FILE, /* around each operator, as other engines look for them in files: unsigned
+                            bytes with a zero point, biases as 32-bit integers */
 } hwnas_quantize_form;
 
 /* By tensor: which activations are to be quantised, and thus need a range. Yours to free(). */

@@ -140,7 +140,7 @@ static hwnas_status open(hwnas_answers *a, const hwnas_mix_options *options)
     a->ranges = hwnas_alloc((a->graph->n_tensors + 1) * sizeof *a->ranges);
     TRY(alloc_outputs(a));
     TRY(hwnas_device_open(&a->device, "cpu", &how));
-    TRY(hwnas_device_ranges(a->ranges, a->device, a->graph, &with, HWNAS_QUANTIZE_FUSED));
+    TRY(hwnas_device_ranges(a->ranges, a->device, a->graph, &with, HWNAS_QUANTIZE_LOOKUP));
     return find_right(a);
 }
 
@@ -175,7 +175,7 @@ hwnas_status hwnas_answers_quantize(hwnas_graph **out, const hwnas_answers *a,
                                     const bool *stays_float)
 {
     int *origin = NULL;
-    TRY(hwnas_graph_quantize(out, &origin, a->graph, a->ranges, stays_float, HWNAS_QUANTIZE_FUSED,
+    TRY(hwnas_graph_quantize(out, &origin, a->graph, a->ranges, stays_float, HWNAS_QUANTIZE_LOOKUP,
                              hwnas_device_weight_bits(a->device)));
     free(origin);
     return HWNAS_OK;

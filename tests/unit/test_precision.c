@@ -295,6 +295,9 @@ static void steps_tell_the_nodes_of_the_graph(void **state)
 
 /* ---- Quantised graphs ---- */
 
+static const hwnas_quantize_form forms[] = {HWNAS_QUANTIZE_FUSED, HWNAS_QUANTIZE_LOOKUP,
+                                            HWNAS_QUANTIZE_FILE};
+
 static hwnas_graph *quantize(const hwnas_graph *graph, hwnas_quantize_form form)
 {
     const hwnas_exec_options options = {.precision = HWNAS_S8};
@@ -359,7 +362,6 @@ static void bytes_are_multiplied_exactly(void **state)
 static void layers_stay_floats_where_that_is_asked(void **state)
 {
     (void)state;
-    static const hwnas_quantize_form forms[] = {HWNAS_QUANTIZE_FUSED, HWNAS_QUANTIZE_FILE};
     hwnas_graph *graph = build("resnet32_cifar", ""), *folded, *quantized;
     ok(hwnas_graph_fold(&folded, graph));
     hwnas_range *ranges = hwnas_alloc(folded->n_tensors * sizeof *ranges);
@@ -442,10 +444,10 @@ static void check_groups(const char *name, hwnas_quantize_form form, const char 
     /* Without instructions for products of bytes oneDNN halves the kernels of convolutions that
      * read signed bytes, and rounds them again ("sa0.5" in its descriptions of memory). */
     if (!(error <= (hwnas_device_weight_bits(cpu) == 8 ? 0.03 : 0.1)))
-        fail_msg("%s is off by %.2e", name, error);
+        fail_msg("%s, form %d, is off by %.2e", name, form, error);
     const double rounding = deviation(quantized, bytes.wanted, floats.wanted);
     if (!(rounding <= 0.15)) /* as `bounds` has it */
-        fail_msg("%s is off by %.2e when quantised", name, rounding);
+        fail_msg("%s, form %d, is off by %.2e when quantised", name, form, rounding);
     hwnas_exec_free(exec);
     truth_done(&bytes);
     truth_done(&floats);
@@ -456,19 +458,18 @@ static void quantized_images_need_no_partitions(void **state)
 {
     (void)state;
     static const char *const names[] = {"resnet32_cifar", "mnist_cnn", "cifar10_cnn",
-                                        "mobilenet_v2"};
-    for (size_t i = 0; i < COUNT(names); i++) {
-        check_groups(names[i], HWNAS_QUANTIZE_FUSED, "primitive own loops reshape");
-        check_groups(names[i], HWNAS_QUANTIZE_FILE, "primitive own loops reshape");
-    }
+                                        "mobilenet_v2", HWNAS_TEST_DATA "/squeezed.yaml"};
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (size_t f = 0; f < COUNT(forms); f++)
+            check_groups(names[i], forms[f], "primitive own loops reshape");
 }
 
 static void sums_are_not_written_over_what_is_read(void **state)
 {
     (void)state;
     const char *name = HWNAS_TEST_DATA "/residuals.yaml";
-    check_groups(name, HWNAS_QUANTIZE_FUSED, "primitive own loops reshape partition");
-    check_groups(name, HWNAS_QUANTIZE_FILE, "primitive own loops reshape partition");
+    for (size_t f = 0; f < COUNT(forms); f++)
+        check_groups(name, forms[f], "primitive own loops reshape partition");
 }
 
 /* A graph of bytes as files may have it: all of them with one scale and zero point. */

@@ -42,6 +42,7 @@ typedef struct hwnas_onednn_group {
     bool is_dynamic; /* dynamic.h: reads bytes and their zero point, then multiplies with `scale` */
     int scale;       /* tensor, or -1 */
     bool is_broadcast; /* by loops of ours: broadcasts.h */
+    bool is_table;     /* byte_tables.h */
     /* Nodes before it, whose bytes it reads in the place of their floats. */
     int n_dequantizes, dequantizes[HWNAS_ONEDNN_MAX_DEQUANTIZES];
 } hwnas_onednn_group;

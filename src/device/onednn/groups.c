@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "device/onednn/broadcasts.h"
+#include "device/onednn/byte_tables.h"
 #include "device/onednn/dynamic.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/onednn_int8.h"
@@ -178,7 +179,7 @@ static bool is_root(const hwnas_fusion *plan, int n)
     const hwnas_node *node = &plan->graph->nodes[n];
     const struct rule *rule = &rules[node->op->id];
     return f->is_refused && !f->is_refused[n] &&
-           (hwnas_onednn_is_quantize_root(plan, n) ||
+           (hwnas_onednn_is_quantize_root(plan, n) || hwnas_onednn_excited(plan, node) >= 0 ||
             (rule->is_root && !f->is_own[n] && !hwnas_node_is_whole(plan->graph, node) &&
              rule->is_root(f, node)));
 }
@@ -339,8 +340,9 @@ static bool follows(hwnas_fusion *plan, void *into, const hwnas_node *node, cons
 static const hwnas_fusion_rules fusion_rules = {
     .group_size = sizeof(group),
     .longest = HWNAS_FUSION_LONGEST,
-    .passes = (hwnas_fusion_begin *const[]){hwnas_onednn_take_scores, hwnas_onednn_take_dynamic,
-                                            begin, hwnas_onednn_take_broadcast, NULL},
+    .passes = (hwnas_fusion_begin *const[]){hwnas_onednn_take_table, hwnas_onednn_take_scores,
+                                            hwnas_onednn_take_dynamic, begin,
+                                            hwnas_onednn_take_broadcast, NULL},
     .row = row_of,
     .follows = follows,
     .begins_anew = begins_anew,

@@ -8,6 +8,7 @@
 
 #include "device/ranges.h"
 #include "device/onednn/broadcasts.h"
+#include "device/onednn/byte_tables.h"
 #include "device/onednn/casts.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/dynamic.h"
@@ -172,6 +173,10 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
 {
     const onednn_exec *exec = c->exec;
     const hwnas_node *root = &c->graph->nodes[group->chain.nodes[0]];
+    if (group->is_table) {
+        s->kind = &hwnas_onednn_byte_tables;
+        return hwnas_onednn_table_compile(s, c->source, group, exec->arena);
+    }
     if (group->is_broadcast) {
         s->kind = &hwnas_onednn_broadcasts;
         return hwnas_onednn_broadcast_compile(s, c->graph, group, exec->arena);
@@ -185,9 +190,9 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
         s->kind = &hwnas_onednn_moves;
         return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
     }
-    if (hwnas_onednn_pixels_fit(c->graph, group, c->groups.layouts)) {
+    if (hwnas_onednn_pixels_fit(c->source, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_pixels;
-        return hwnas_onednn_pixels_compile(s, s->device, c->graph, group, exec->arena);
+        return hwnas_onednn_pixels_compile(s, s->device, c->source, group, exec->arena);
     }
     if (hwnas_onednn_rows_fit(c->source, group)) {
         s->kind = &hwnas_onednn_rows;
@@ -360,7 +365,7 @@ static hwnas_status take_source(hwnas_onednn_source *out, hwnas_device *device,
         hwnas_onednn_source_init(out, graph);
         return HWNAS_OK;
     }
-    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options, HWNAS_QUANTIZE_FUSED));
+    TRY(hwnas_device_quantize(&quantized, &origin, device, graph, options, HWNAS_QUANTIZE_LOOKUP));
     hwnas_onednn_source_init(out, quantized);
     out->made = quantized;
     out->origin = origin;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "device/onednn/pixels.h"
 #include "graph/op.h"
 
 typedef hwnas_onednn_group group;
@@ -140,6 +141,20 @@ static bool keeps_scale(const hwnas_fusion *f, const hwnas_node *root)
                      hwnas_onednn_scale_of(f->graph, last));
 }
 
+int hwnas_onednn_excited(const hwnas_fusion *f, const hwnas_node *node)
+{
+    const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
+    const int reader = hwnas_lone_reader(&f->uses[node->output]);
+    if (reader < 0 || !makes_int8(f, &f->graph->nodes[reader]))
+        return -1;
+    const int made = f->graph->nodes[reader].output, image = hwnas_onednn_excites(f->graph, node);
+    const int bytes = image < 0 ? -1 : hwnas_onednn_behind(finder->source, node->inputs[image]);
+    return bytes >= 0 && finder->layouts[bytes] == HWNAS_ONEDNN_IMAGE &&
+                   finder->layouts[made] == HWNAS_ONEDNN_IMAGE
+               ? image
+               : -1;
+}
+
 void hwnas_onednn_read_bytes(group *g, const hwnas_fusion *f)
 {
     const hwnas_onednn_source *source = hwnas_onednn_finder_of(f)->source;
@@ -148,11 +163,18 @@ void hwnas_onednn_read_bytes(group *g, const hwnas_fusion *f)
                         root->op->id == HWNAS_OP_MUL;
     for (int i = 0; i < 2 && i < root->n_inputs; i++)
         g->reads[i] = root->inputs[i];
-    if (hwnas_onednn_multiplies_int8(source, root)) {
+    const int image = hwnas_onednn_excited(f, root);
+    if (image >= 0) { /* the factors stay floats */
+        look_behind(g, f, image);
+        g->reads[1] = root->inputs[1 - image];
+        g->reads[0] = hwnas_onednn_behind(source, root->inputs[image]);
+    } else if (hwnas_onednn_multiplies_int8(source, root)) {
         look_behind(g, f, 0);
         g->dequantizes[g->n_dequantizes++] = hwnas_node_input(f->graph, root, 1)->producer;
         g->is_product_of_bytes = true;
     } else if (root->op->id == HWNAS_OP_MAX_POOL && keeps_scale(f, root)) {
+        look_behind(g, f, 0);
+    } else if (hwnas_onednn_is_mean_of_bytes(source, hwnas_onednn_finder_of(f)->layouts, root)) {
         look_behind(g, f, 0);
     } else if (root->op->class == HWNAS_CLASS_QUANTIZATION) {
         g->has_bytes = true;

@@ -29,6 +29,9 @@ bool hwnas_onednn_multiplies_int8(const hwnas_onednn_source *source, const hwnas
 
 /* A quantisation of what no partition makes. */
 bool hwnas_onednn_is_quantize_root(const hwnas_fusion *f, int n);
+/* Which input of a node is an image of bytes that it multiplies with factors of its channels, and
+ * then makes bytes of again (pixels.h); -1: the node does something else. */
+int hwnas_onednn_excited(const hwnas_fusion *f, const hwnas_node *node);
 /* Decides what the root reads: the bytes behind its inputs where it can. */
 void hwnas_onednn_read_bytes(hwnas_onednn_group *g, const hwnas_fusion *f);
 /* Adds a tensor of bytes, as large as the result, which, bytes too, is written over it. */

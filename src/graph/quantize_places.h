@@ -1,0 +1,33 @@
+/* quantize_places.h: where quantisations stand, before there are any. */
+#ifndef HWNAS_GRAPH_QUANTIZE_PLACES_H
+#define HWNAS_GRAPH_QUANTIZE_PLACES_H
+
+#include "graph/quantize_graph.h"
+
+typedef struct hwnas_quantize_places {
+    hwnas_quantize_form form;
+    const bool *stays_float; /* by node; NULL: none */
+    bool *is_quantized;      /* by node: reads bytes */
+    bool *wants;             /* by tensor: is bytes for those who want them */
+} hwnas_quantize_places;
+
+/* `stays_float` as of hwnas_graph_quantize(). */
+void hwnas_quantize_places_find(hwnas_quantize_places *out, const hwnas_graph *graph,
+                                const bool *stays_float, hwnas_quantize_form form);
+void hwnas_quantize_places_done(hwnas_quantize_places *places);
+
+/* Whether node `n` reads input `i`, which is wanted as bytes, behind a dequantisation of its own. */
+bool hwnas_reads_bytes(const hwnas_quantize_places *places, const hwnas_graph *graph, size_t n,
+                       int i);
+
+/* By tensor: whether a zero point costs none of those that read its bytes anything, so that all
+ * bytes may stand for values that are there. With weights of 7 bits products of pixels are among
+ * them. Yours to free(). */
+bool *hwnas_takes_zero(const hwnas_quantize_places *places, const hwnas_graph *graph,
+                       int weight_bits);
+
+/* A product with weights that can be of bytes. `axis`: the dimension of the kernel that the outputs
+ * are along. */
+bool hwnas_has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *node);
+
+#endif

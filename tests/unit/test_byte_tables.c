@@ -1,0 +1,342 @@
+/* What the CPU does to bytes in loops of its own: functions of each byte, and squeeze and excite.
+ * The truth is `ref`, which computes in floats what the graph says. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "device/onednn/byte_tables.h"
+#include "device_fixture.h"
+#include "graph/op.h"
+
+static hwnas_device *cpu[2], *ref; /* with one thread and with two */
+
+static int open_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        cpu[i] = open_device("cpu", i + 1);
+    ref = open_device("ref", 1);
+    return 0;
+}
+
+static int close_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        hwnas_device_close(cpu[i]);
+    hwnas_device_close(ref);
+    return 0;
+}
+
+/* ---- Graphs ---- */
+
+static int named_node(hwnas_graph *graph, const char *op, int n, const int *inputs)
+{
+    int out;
+    hwnas_attr attrs[8] = {0};
+    const char *name = hwnas_arena_printf(graph->arena, "%s_%zu", op, graph->n_nodes);
+    ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name(op), name, attrs, n, inputs, false));
+    return out;
+}
+
+static int number(hwnas_graph *graph, float value, hwnas_dtype dtype)
+{
+    int out;
+    const char *name = hwnas_arena_printf(graph->arena, "number_%zu", graph->n_tensors);
+    ok(hwnas_graph_add_constant(&out, graph, name, 0, NULL, &value));
+    graph->tensors[out].dtype = dtype;
+    return out;
+}
+
+/* How bytes stand for floats. */
+typedef struct bytes {
+    hwnas_dtype dtype;
+    float scale, zero;
+} bytes;
+
+static const bytes forms[] = {{HWNAS_INT8, 0.05F, 0}, {HWNAS_UINT8, 0.04F, 100},
+                              {HWNAS_UINT8, 0.03F, 0}, {HWNAS_INT8, 0.02F, -30}};
+
+static int to_bytes(hwnas_graph *graph, int x, const bytes *as)
+{
+    const int inputs[] = {x, number(graph, as->scale, HWNAS_FLOAT32),
+                          number(graph, as->zero, as->dtype)};
+    return named_node(graph, "quantize_linear", 3, inputs);
+}
+
+static int to_floats(hwnas_graph *graph, int x, const bytes *as)
+{
+    const int inputs[] = {x, number(graph, as->scale, HWNAS_FLOAT32),
+                          number(graph, as->zero, as->dtype)};
+    return named_node(graph, "dequantize_linear", 3, inputs);
+}
+
+static int in_bytes(hwnas_graph *graph, int x, const bytes *as)
+{
+    return to_floats(graph, to_bytes(graph, x, as), as);
+}
+
+static int pair(hwnas_graph *graph, const char *op, int a, int b)
+{
+    const int inputs[] = {a, b};
+    return named_node(graph, op, b < 0 ? 1 : 2, inputs);
+}
+
+static int add_wide_input(hwnas_graph *graph, int rank, const int64_t *dims)
+{
+    int x;
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, rank, dims));
+    return x;
+}
+
+static size_t n_steps(hwnas_device *device, const hwnas_graph *graph)
+{
+    hwnas_exec *exec;
+    const hwnas_exec_step *steps;
+    ok(hwnas_device_compile(&exec, device, graph, NULL));
+    const size_t n = device->ops->steps(exec, &steps);
+    hwnas_exec_free(exec);
+    return n;
+}
+
+/* The greatest difference from `ref`, with one thread or two, for inputs between -8 and 8, none of
+ * which lies between two bytes. */
+static double difference(const char *what, const hwnas_graph *graph)
+{
+    double worst = 0;
+    hwnas_device *devices[] = {ref, cpu[0], cpu[1]};
+    const int64_t n_in = hwnas_tensor_count(&graph->tensors[graph->inputs[0]]);
+    const int64_t n = hwnas_tensor_count(&graph->tensors[graph->outputs[0]]);
+    float *values = random_values(n_in, 7), *got[3];
+    for (int64_t i = 0; i < n_in; i++)
+        values[i] = rintf(values[i] * 800) * 0.01F + 0.002F;
+    for (size_t d = 0; d < COUNT(devices); d++) {
+        hwnas_exec *exec;
+        got[d] = hwnas_alloc((size_t)n * sizeof **got);
+        ok(hwnas_device_compile(&exec, devices[d], graph, NULL));
+        ok(devices[d]->ops->run(exec, (const float *const *)&values, &got[d]));
+        hwnas_exec_free(exec);
+        for (int64_t i = 0; i < n; i++) {
+            const double e = fabs((double)got[d][i] - got[0][i]);
+            if (!(e <= worst))
+                worst = e;
+            if (isnan(e))
+                fail_msg("%s: value %lld is not a number", what, (long long)i);
+        }
+    }
+    for (size_t d = 0; d < COUNT(devices); d++)
+        free(got[d]);
+    free(values);
+    return worst;
+}
+
+/* Three steps: to bytes, the table, to floats. */
+static void check_table(const char *what, hwnas_graph *graph)
+{
+    for (int i = 0; i < 2; i++)
+        if (n_steps(cpu[i], graph) != 3)
+            fail_msg("%s is of %zu steps with %d threads", what, n_steps(cpu[i], graph), i + 1);
+    const double worst = difference(what, graph);
+    if (worst != 0)
+        fail_msg("%s is off by %g", what, worst);
+    hwnas_graph_free(graph);
+}
+
+/* ---- Tests ---- */
+
+static void all_lengths_are_looked_up(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    uint8_t table[256], in[MOST], out[MOST];
+    hwnas_rng rng = hwnas_rng_new(1, 1);
+    for (int i = 0; i < 256; i++)
+        table[i] = (uint8_t)hwnas_rng_below(&rng, 256);
+    for (int n = 0; n < MOST; n++)
+        for (int from = 0; from < 3 && from + n < MOST; from++) {
+            for (int i = 0; i < MOST; i++)
+                out[i] = in[i] = (uint8_t)hwnas_rng_below(&rng, 256);
+            hwnas_onednn_look_up(out + from, out + from, n, table); /* in place */
+            for (int i = 0; i < MOST; i++)
+                assert_int_equal(out[i], i >= from && i < from + n ? table[in[i]] : in[i]);
+        }
+}
+
+/* Each function of one value that there is, of images and of rows, so large that two threads share
+ * them, and so small that they do not. */
+static void functions_are_tables(void **state)
+{
+    (void)state;
+    static const int64_t image[] = {2, 24, 31, 33}, rows[] = {5, 7};
+    int n = 0;
+    for (int id = 0; id < HWNAS_N_OPS; id++) {
+        const hwnas_op *op = hwnas_ops[id];
+        if (!op->is_elementwise || op->max_inputs != 1 || op->max_weights || op->build ||
+            op->id == HWNAS_OP_CAST || op->id == HWNAS_OP_DROPOUT)
+            continue;
+        for (size_t f = 0; f < COUNT(forms); f++) {
+            hwnas_graph *graph = hwnas_graph_new("function", 1);
+            const int x = f % 2 ? add_wide_input(graph, 4, image) : add_wide_input(graph, 2, rows);
+            const int made = add(graph, op->name, "", in_bytes(graph, x, &forms[f]), -1);
+            const bytes *after = &forms[(f + 1) % COUNT(forms)];
+            if (graph->tensors[made].dtype != HWNAS_FLOAT32) { /* a question about each value */
+                hwnas_graph_free(graph);
+                continue;
+            }
+            hwnas_graph_add_output(graph, in_bytes(graph, made, after));
+            check_table(op->name, graph);
+            n++;
+        }
+    }
+    assert_true(n >= 4 * 20);
+}
+
+/* x f(x), with f(x) as bytes of its own or not, and with one reverse of x for both or two; and a
+ * function that a file writes as several nodes with numbers. */
+static void several_nodes_are_one_table(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {1, 16, 9, 10};
+    for (int kind = 0; kind < 4; kind++) {
+        hwnas_graph *graph = hwnas_graph_new("gate", 1);
+        const int q = to_bytes(graph, add_wide_input(graph, 4, dims), &forms[0]);
+        const int x = to_floats(graph, q, &forms[0]);
+        const int again = kind & 1 ? to_floats(graph, q, &forms[0]) : x;
+        int gate = pair(graph, "sigmoid", x, -1);
+        if (kind & 2)
+            gate = in_bytes(graph, gate, &forms[2]);
+        hwnas_graph_add_output(graph, in_bytes(graph, pair(graph, "mul", again, gate), &forms[1]));
+        check_table(hwnas_arena_printf(graph->arena, "gate %d", kind), graph);
+    }
+    hwnas_graph *graph = hwnas_graph_new("numbers", 1);
+    const int x = in_bytes(graph, add_wide_input(graph, 4, dims), &forms[0]);
+    const int more = pair(graph, "add", x, number(graph, 3, HWNAS_FLOAT32));
+    const int kept = pair(graph, "relu", more, -1);
+    const int product = pair(graph, "mul", x, kept);
+    const int made = pair(graph, "div", product, number(graph, 6, HWNAS_FLOAT32));
+    hwnas_graph_add_output(graph, in_bytes(graph, made, &forms[1]));
+    check_table("a function of numbers", graph);
+}
+
+/* Only a change of scale. */
+static void another_scale_is_a_table(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {3, 50};
+    hwnas_graph *graph = hwnas_graph_new("scale", 1);
+    const int x = in_bytes(graph, add_wide_input(graph, 2, dims), &forms[0]);
+    hwnas_graph_add_output(graph, in_bytes(graph, x, &forms[1]));
+    check_table("another scale", graph);
+}
+
+/* What is of two tensors, or read as floats by others too, or has a number for each channel. */
+static void other_things_are_no_tables(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {1, 16, 9, 10}, channels[] = {16, 1, 1};
+    static const char *const kinds[] = {"two tensors", "another reader", "numbers of channels",
+                                        "an output"};
+    float factors[16];
+    for (int i = 0; i < 16; i++)
+        factors[i] = 0.1F * (float)(i - 5);
+    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+        int made, other = -1, weight;
+        hwnas_graph *graph = hwnas_graph_new("other", 1);
+        const int given = add_wide_input(graph, 4, dims);
+        const int x = in_bytes(graph, given, &forms[0]);
+        const int f = pair(graph, "tanh", x, -1);
+        ok(hwnas_graph_add_constant(&weight, graph, "factors", 3, channels, factors));
+        if (kind == 0)
+            made = pair(graph, "mul", f, in_bytes(graph, pair(graph, "abs", given, -1), &forms[2]));
+        else if (kind == 2)
+            made = pair(graph, "mul", f, weight);
+        else
+            made = f;
+        if (kind == 1)
+            other = pair(graph, "softplus", f, -1);
+        if (kind == 3)
+            other = f;
+        hwnas_graph_add_output(graph, in_bytes(graph, made, &forms[1]));
+        if (other >= 0)
+            hwnas_graph_add_output(graph, other);
+        float *wanted = outcome(ref, graph, 3), *got = outcome(cpu[1], graph, 3);
+        for (int64_t i = 0, n = count_outputs(graph); i < n; i++) /* a byte may go either way */
+            if (!(fabsf(wanted[i] - got[i]) <= 1.01F * forms[1].scale))
+                fail_msg("%s: value %lld is %g, not %g", kinds[kind], (long long)i, got[i],
+                         wanted[i]);
+        free(wanted);
+        free(got);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Means over all pixels of bytes, and products of bytes with a factor for each channel of each
+ * image. */
+static void squeeze_and_excite_works_on_bytes(void **state)
+{
+    (void)state;
+    static const bytes odd = {HWNAS_UINT8, 0.03718F, 100}; /* between whose bytes no mean lies */
+    static const int64_t images[][4] = {
+        {1, 32, 1, 2}, {2, 5, 3, 3}, {3, 144, 7, 7}, {1, 600, 12, 13}, {2, 16, 40, 40}};
+    for (size_t k = 0; k < COUNT(images); k++)
+        for (size_t f = 0; f < COUNT(forms); f++) {
+            const bytes *before = &forms[f], *after = &forms[(f + k) % COUNT(forms)];
+            hwnas_graph *graph = hwnas_graph_new("excite", 1);
+            const int x = in_bytes(graph, add_wide_input(graph, 4, images[k]), before);
+            const int mean = pair(graph, "global_avg_pool", x, -1);
+            const int gate = pair(graph, "tanh", mean, -1); /* either may come first */
+            const int product = k % 2 ? pair(graph, "mul", gate, x) : pair(graph, "mul", x, gate);
+            hwnas_graph_add_output(graph, in_bytes(graph, product, after));
+            assert_int_equal(n_steps(cpu[0], graph), 5); /* bytes, mean, tanh, product, floats */
+            /* a product between two bytes may go either way */
+            const double worst = difference("excite", graph);
+            if (!(worst <= 1.01 * after->scale))
+                fail_msg("images %zu, bytes %zu: off by %g", k, f, worst);
+            hwnas_graph_free(graph);
+
+            /* Factors that were bytes, with a zero point, and a product that stays floats.
+             */
+            for (int stays = 0; stays < 2; stays++) {
+                graph = hwnas_graph_new("factors", 1);
+                const int z = in_bytes(graph, add_wide_input(graph, 4, images[k]), before);
+                const int all = pair(graph, "global_avg_pool", z, -1);
+                const int made = pair(graph, "mul", z, in_bytes(graph, all, &odd));
+                hwnas_graph_add_output(graph, stays ? made : in_bytes(graph, made, after));
+                const double off = difference("factors", graph);
+                if (!(off <= (stays ? 1e-4 : 1.01 * after->scale)))
+                    fail_msg("images %zu, bytes %zu, %d: off by %g", k, f, stays, off);
+                hwnas_graph_free(graph);
+            }
+
+            graph = hwnas_graph_new("squeeze", 1);
+            const int y = in_bytes(graph, add_wide_input(graph, 4, images[k]), before);
+            hwnas_graph_add_output(graph, pair(graph, "global_avg_pool", y, -1));
+            const double error = difference("squeeze", graph);
+            if (!(error <= 1e-5))
+                fail_msg("images %zu, bytes %zu: a mean is off by %g", k, f, error);
+            hwnas_graph_free(graph);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_lengths_are_looked_up),
+        cmocka_unit_test(functions_are_tables),
+        cmocka_unit_test(several_nodes_are_one_table),
+        cmocka_unit_test(another_scale_is_a_table),
+        cmocka_unit_test(other_things_are_no_tables),
+        cmocka_unit_test(squeeze_and_excite_works_on_bytes),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
