@@ -300,7 +300,9 @@ void hwnas_quantize_places_find(hwnas_quantize_places *out, const hwnas_graph *g
 /* A convolution that has no padding, where zeros are added up beside the bytes. */
 static bool is_of_pixels(const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (node->op->id != HWNAS_OP_CONV || hwnas_node_input(graph, node, 1)->rank != 4)
+    if (node->op->id != HWNAS_OP_CONV)
+        return true;
+    if (hwnas_node_input(graph, node, 1)->rank != 4)
         return false;
     const int64_t *kernel = hwnas_node_input(graph, node, 1)->dims;
     const int64_t *pad = hwnas_node_attr(node, "pad")->ints;
