@@ -37,7 +37,8 @@ bool *hwnas_quantizable_products(const hwnas_graph *graph)
 static bool is_byte_product(const hwnas_quantize_places *q, const hwnas_graph *graph, size_t n)
 {
     int axis;
-    return hwnas_has_kernel(&axis, graph, &graph->nodes[n]) && !(q->stays_float && q->stays_float[n]);
+    return hwnas_has_kernel(&axis, graph, &graph->nodes[n]) &&
+           !(q->stays_float && q->stays_float[n]);
 }
 
 /* Operators on bytes that do not pay by themselves, but between those that do. Means are not among
@@ -141,7 +142,7 @@ static bool is_short(const hwnas_graph *graph, const hwnas_node *product)
 static bool reads_nothing_but_bytes(const hwnas_quantize_places *q, const hwnas_graph *graph,
                                     const hwnas_uses *uses, int tensor)
 {
-    enum { KNOWN = 2 };
+    enum { KNOWN = 2 }; /* of the readers of a tensor; of more it is not said who they are */
     if (!q->wants[tensor] || uses[tensor].is_output || uses[tensor].n_readers > KNOWN)
         return false;
     for (int k = 0; k < uses[tensor].n_readers; k++)
@@ -153,8 +154,8 @@ static bool reads_nothing_but_bytes(const hwnas_quantize_places *q, const hwnas_
 }
 
 /* A function f(x) or x f(x) between two tensors of bytes: 256 values are known beforehand. */
-static bool look_up(hwnas_quantize_places *q, const hwnas_graph *graph, const hwnas_uses *uses,
-                    const hwnas_node *node, bool *is_due)
+static bool take_lookup(hwnas_quantize_places *q, const hwnas_graph *graph, const hwnas_uses *uses,
+                        const hwnas_node *node, bool *is_due)
 {
     const hwnas_node *gate = gate_before(graph, node, uses);
     const hwnas_node *function = gate ? gate : node;
@@ -174,7 +175,9 @@ static bool look_up(hwnas_quantize_places *q, const hwnas_graph *graph, const hw
 static int excited(const hwnas_quantize_places *q, const hwnas_graph *graph,
                    const hwnas_uses *uses, const hwnas_node *node)
 {
-    for (int i = 0; i < 2 && node->op->id == HWNAS_OP_MUL; i++) {
+    for (int i = 0;
+         i < 2 && node->op->id == HWNAS_OP_MUL && hwnas_lone_reader(&uses[node->output]) >= 0;
+         i++) {
         const hwnas_tensor *image = hwnas_node_input(graph, node, i);
         const hwnas_tensor *factor = hwnas_node_input(graph, node, 1 - i);
         if (is_image(image) && is_image(factor) && factor->dims[2] * factor->dims[3] == 1 &&
@@ -203,7 +206,7 @@ static void decide(hwnas_quantize_places *q, const hwnas_graph *graph)
             q->is_quantized[n] = true;
             for (int i = 0; i < node->n_inputs; i++)
                 q->wants[node->inputs[i]] = is_due[node->inputs[i]] = true;
-        } else if (q->form == HWNAS_QUANTIZE_LOOKUP && look_up(q, graph, uses, node, is_due)) {
+        } else if (q->form == HWNAS_QUANTIZE_LOOKUP && take_lookup(q, graph, uses, node, is_due)) {
             continue;
         } else if (q->form == HWNAS_QUANTIZE_LOOKUP && q->wants[node->output] &&
                    (image = excited(q, graph, uses, node)) >= 0) {
@@ -297,8 +300,8 @@ void hwnas_quantize_places_find(hwnas_quantize_places *out, const hwnas_graph *g
                          !hwnas_dtype_is_whole(graph->tensors[i].dtype);
 }
 
-/* A convolution that has no padding, where zeros are added up beside the bytes. */
-static bool is_of_pixels(const hwnas_graph *graph, const hwnas_node *node)
+/* Has no padding, where zeros are added up beside the bytes. */
+static bool has_no_padding(const hwnas_graph *graph, const hwnas_node *node)
 {
     if (node->op->id != HWNAS_OP_CONV)
         return true;
@@ -318,7 +321,7 @@ static bool reads_zero(const hwnas_quantize_places *q, const hwnas_graph *graph,
 {
     const hwnas_node *node = &graph->nodes[n];
     if (is_byte_product(q, graph, n))
-        return weight_bits < 8 && is_of_pixels(graph, node);
+        return weight_bits < 8 && has_no_padding(graph, node);
     return node->op->id == HWNAS_OP_GLOBAL_AVG_POOL || is_long(node) ||
            (node->op->id == HWNAS_OP_MUL && !hwnas_same_shape(hwnas_node_input(graph, node, 0),
                                                               hwnas_node_input(graph, node, 1))) ||

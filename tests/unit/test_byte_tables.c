@@ -237,6 +237,74 @@ static void another_scale_is_a_table(void **state)
     check_table("another scale", graph);
 }
 
+/* Somebody else reads the bytes of f(x) in x f(x), of which both are quantised: they have to be
+ * there. */
+static void bytes_inside_have_other_readers(void **state)
+{
+    (void)state;
+    static const int64_t image[] = {1, 16, 9, 10}, rows[] = {5, 7};
+    static const char *const readers[] = {"nobody",  "relu",    "global_avg_pool", "erf",
+                                          "softmax", "a table", "a sum of both"};
+    for (size_t kind = 0; kind < COUNT(readers); kind++)
+        for (int is_image = 0; is_image < 2; is_image++) {
+            hwnas_graph *graph = hwnas_graph_new("inside", 1);
+            const int given =
+                is_image ? add_wide_input(graph, 4, image) : add_wide_input(graph, 2, rows);
+            const int x = in_bytes(graph, given, &forms[0]);
+            const int f = in_bytes(graph, pair(graph, "sigmoid", x, -1), &forms[2]);
+            const int made = in_bytes(graph, pair(graph, "mul", x, f), &forms[1]);
+            int other = f; /* an output */
+            if (!strcmp(readers[kind], "a table"))
+                other = in_bytes(graph, pair(graph, "tanh", f, -1), &forms[3]);
+            else if (!strcmp(readers[kind], "a sum of both"))
+                other = in_bytes(graph, pair(graph, "add", x, made), &forms[3]);
+            else if (kind > 0 && (is_image || strcmp(readers[kind], "global_avg_pool") != 0))
+                other = pair(graph, readers[kind], f, -1);
+            hwnas_graph_add_output(graph, made);
+            hwnas_graph_add_output(graph, other);
+            for (int d = 0; d < 2; d++) {
+                float *wanted = outcome(ref, graph, 3), *got = outcome(cpu[d], graph, 3);
+                for (int64_t i = 0, n = count_outputs(graph); i < n; i++)
+                    if (!(fabsf(wanted[i] - got[i]) <= 1.01F * forms[0].scale))
+                        fail_msg("read by %s: value %lld is %g, not %g", readers[kind],
+                                 (long long)i, got[i], wanted[i]);
+                free(wanted);
+                free(got);
+            }
+            hwnas_graph_free(graph);
+        }
+}
+
+/* A scale for each channel of an activation, which no engine writes and ONNX allows. */
+static void channels_have_scales(void **state)
+{
+    (void)state;
+    enum { CHANNELS = 16 };
+    static const int64_t dims[] = {2, CHANNELS, 9, 10}, channels[] = {CHANNELS};
+    float scales[CHANNELS], zeros[CHANNELS];
+    for (int i = 0; i < CHANNELS; i++) {
+        scales[i] = 0.011F + 0.0007F * (float)i;
+        zeros[i] = (float)(i - 7);
+    }
+    hwnas_graph *graph = hwnas_graph_new("channels", 1);
+    hwnas_attr attrs[8] = {{.is_set = true, .n = 1, .ints = {1}}};
+    int scale, zero, tensor = add_wide_input(graph, 4, dims);
+    ok(hwnas_graph_add_constant(&scale, graph, "scales", 1, channels, scales));
+    ok(hwnas_graph_add_constant(&zero, graph, "zeros", 1, channels, zeros));
+    graph->tensors[zero].dtype = HWNAS_INT8;
+    static const char *const ops[] = {"quantize_linear", "dequantize_linear"};
+    for (int i = 0; i < 2; i++) {
+        const int inputs[] = {tensor, scale, zero};
+        ok(hwnas_graph_add_node(&tensor, graph, hwnas_op_by_name(ops[i]), ops[i], attrs, 3, inputs,
+                                false));
+        tensor = i ? pair(graph, "tanh", tensor, -1) : tensor;
+    }
+    hwnas_graph_add_output(graph, in_bytes(graph, tensor, &forms[1]));
+    const double worst = difference("channels", graph);
+    assert_true(worst <= 1.01 * forms[1].scale);
+    hwnas_graph_free(graph);
+}
+
 /* What is of two tensors, or read as floats by others too, or has a number for each channel. */
 static void other_things_are_no_tables(void **state)
 {
@@ -333,6 +401,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(functions_are_tables),
         cmocka_unit_test(several_nodes_are_one_table),
         cmocka_unit_test(another_scale_is_a_table),
+        cmocka_unit_test(bytes_inside_have_other_readers),
+        cmocka_unit_test(channels_have_scales),
         cmocka_unit_test(other_things_are_no_tables),
         cmocka_unit_test(squeeze_and_excite_works_on_bytes),
     };

@@ -92,7 +92,7 @@ static bool add_floats(path *p, int tensor)
 }
 
 /* Of several tensors of bytes the last is made of the others, as f(x) is in x f(x) where both are
- * quantised. */
+ * quantised: behind it stands what makes it. That ends in the one that all come of, or fails. */
 static bool find_path(path *p, const hwnas_onednn_source *source, int quantize)
 {
     const hwnas_graph *graph = source->graph;
@@ -130,13 +130,16 @@ static bool is_inside(const hwnas_fusion *f, const path *p, int node)
            f->uses[output].n_inputs == n_readings(f->graph, p, output);
 }
 
-/* Nodes that are free, and whose results nobody else needs; a dequantisation may have other
- * readers. */
+/* Nodes that are free, and whose results nobody else needs. What dequantises the first bytes may
+ * have other readers, since those bytes are there; bytes inside of the path are not. */
 static bool may_take(const hwnas_fusion *f, const path *p)
 {
     for (int i = 0; i < p->n; i++) {
         const int n = p->nodes[i];
-        if (f->graph->nodes[n].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
+        const hwnas_node *node = &f->graph->nodes[n];
+        const bool is_first = node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR &&
+                              hwnas_onednn_behind(p->source, node->output) == p->tensors[0];
+        if (is_first)
             continue;
         if (f->group_of[n] != HWNAS_FUSION_NO_GROUP || (i > 0 && !is_inside(f, p, n)))
             return false;
@@ -162,7 +165,8 @@ static bool find_table(path *p, const hwnas_fusion *f, int n)
 }
 
 /* Whether the table of a later quantisation has this one in it, as that of x f(x) has that of f(x)
- * where both are rounded to bytes. */
+ * where both are rounded to bytes. Of what stands further apart the smaller table is taken, which
+ * costs time alone. */
 static bool is_in_larger(const hwnas_fusion *f, int n)
 {
     enum { FAR = 2 * MOST_NODES };
@@ -207,15 +211,15 @@ typedef struct table {
 } table;
 
 /* The nodes in a graph of their own, whose tensors have a value for each byte. */
-typedef struct trial {
+typedef struct bench {
     const hwnas_graph *from;
     hwnas_graph *graph;
     int *place;      /* by tensor of `from`, in `graph`; -1: not there */
     float **values;  /* by tensor of `graph` */
-} trial;
+} bench;
 
 /* A number that a node reads. */
-static hwnas_status add_number(trial *t, int tensor)
+static hwnas_status add_number(bench *t, int tensor)
 {
     const hwnas_tensor *from = &t->from->tensors[tensor];
     TRY(hwnas_graph_add_weight(&t->place[tensor], t->graph, from->name, 0, NULL, HWNAS_INIT_ZERO,
@@ -227,7 +231,7 @@ static hwnas_status add_number(trial *t, int tensor)
 }
 
 /* All bytes, in the order of their bits. */
-static hwnas_status add_all_bytes(trial *t, int tensor)
+static hwnas_status add_all_bytes(bench *t, int tensor)
 {
     static const int64_t dims[] = {BYTES};
     const bool is_signed = t->from->tensors[tensor].dtype == HWNAS_INT8;
@@ -240,7 +244,7 @@ static hwnas_status add_all_bytes(trial *t, int tensor)
     return HWNAS_OK;
 }
 
-static hwnas_status compute_node(trial *t, const hwnas_node *node)
+static hwnas_status compute_node(bench *t, const hwnas_node *node)
 {
     int inputs[HWNAS_MAX_NODE_INPUTS], output;
     const float *operands[HWNAS_MAX_NODE_INPUTS];
@@ -270,7 +274,7 @@ static hwnas_status fill(uint8_t bytes[BYTES], const hwnas_graph *graph, path *p
     const int output = graph->nodes[p->nodes[0]].output;
     enum { MOST = MOST_NODES * (1 + HWNAS_MAX_NODE_INPUTS) + 1 };
     float *values[MOST] = {NULL};
-    trial t = {.from = graph, .values = values};
+    bench t = {.from = graph, .values = values};
     t.graph = hwnas_graph_new("bytes", 0);
     t.place = hwnas_alloc((graph->n_tensors + 1) * sizeof *t.place);
     for (size_t i = 0; i < graph->n_tensors; i++)
@@ -298,7 +302,8 @@ hwnas_status hwnas_onednn_table_compile(hwnas_onednn_step *step, const hwnas_one
     step->n_inputs = step->n_outputs = 1;
     step->input_ids = hwnas_arena_copy(arena, g->reads, sizeof *g->reads);
     step->output_ids = hwnas_arena_copy(arena, &g->chain.output, sizeof *step->output_ids);
-    find_path(&p, source, g->chain.nodes[0]);
+    if (!find_path(&p, source, g->chain.nodes[0]))
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "'%s' is no function of a byte", step->name);
     return fill(t->bytes, source->graph, &p);
 }
 

@@ -4,6 +4,8 @@
  */
 #include "device/onednn/pixels.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "device/onednn/onednn_int8.h"
@@ -250,6 +252,14 @@ static void multiply_bytes(uint8_t *out, const uint8_t *in, const float *factors
     }
 }
 
+/* Where the sums of part `k` of an image are found. */
+static float *sums_of(const hwnas_onednn_step *step, int64_t image, int64_t k)
+{
+    const pixels *p = step->state;
+    return k ? p->floats + (image * (p->n_parts - 1) + k - 1) * p->n_channels
+             : (float *)hwnas_onednn_values(step->outputs[0]) + image * p->n_channels;
+}
+
 /* Part `k` of an image: its sums, or its products. */
 static void run_part(const hwnas_onednn_step *step, int64_t image, int64_t k)
 {
@@ -257,12 +267,10 @@ static void run_part(const hwnas_onednn_step *step, int64_t image, int64_t k)
     const int64_t first = k * p->n_pixels / p->n_parts, end = (k + 1) * p->n_pixels / p->n_parts;
     const int64_t at = (image * p->n_pixels + first) * p->n_channels, n = end - first;
     void *in = hwnas_onednn_values(step->inputs[0]), *out = hwnas_onednn_values(step->outputs[0]);
-    float *sums = k ? p->floats + (image * (p->n_parts - 1) + k - 1) * p->n_channels
-                    : (float *)out + image * p->n_channels;
     if (p->is_mean && p->is_bytes)
-        add_pixels_of_bytes(sums, (uint8_t *)in + at, n, p);
+        add_pixels_of_bytes(sums_of(step, image, k), (uint8_t *)in + at, n, p);
     else if (p->is_mean)
-        add_pixels(sums, (float *)in + at, n, p->n_channels);
+        add_pixels(sums_of(step, image, k), (float *)in + at, n, p->n_channels);
     else if (p->is_bytes)
         multiply_bytes((uint8_t *)out + at, (uint8_t *)in + at,
                        p->floats + image * p->n_at_once * p->n_channels, n, p);
@@ -272,7 +280,8 @@ static void run_part(const hwnas_onednn_step *step, int64_t image, int64_t k)
                  p->n_channels);
 }
 
-/* From bytes of one scale to bytes of the other. */
+/* From bytes of one scale to bytes of the other. A zero times what is beyond all floats stays a
+ * zero. */
 static void find_factors(const hwnas_onednn_step *step)
 {
     const pixels *p = step->state;
@@ -280,7 +289,8 @@ static void find_factors(const hwnas_onednn_step *step)
     float *to = p->floats;
     for (int64_t i = 0; i < p->n_images * p->n_at_once; i++, to += p->n_channels)
         for (int64_t c = 0; c < p->n_channels; c++)
-            to[c] = factors[i / p->n_at_once * p->factor_step + c] * p->in.scale / p->out.scale;
+            to[c] = fmaxf(-FLT_MAX, fminf(FLT_MAX, factors[i / p->n_at_once * p->factor_step + c] *
+                                                       p->in.scale / p->out.scale));
 }
 
 static void end_mean(const hwnas_onednn_step *step, int64_t image)

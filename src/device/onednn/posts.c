@@ -40,7 +40,8 @@ HWNAS_INLINE void apply(float *values, int64_t whole, const hwnas_onednn_post *p
         hwnas_onednn_apply_post((hwnas_half *)(values + i), post);
 }
 
-/* The function is known in the loop, so that there is no question about each vector. */
+/* The function is known in the loop, so that there is no question about each vector. The cases are
+ * those of hwnas_onednn_has_post(). */
 #define APPLY(ALG)                                                                                 \
     case ALG:                                                                                      \
         p.alg = ALG;                                                                               \

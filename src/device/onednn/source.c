@@ -9,10 +9,13 @@
 #include "graph/op.h"
 #include "graph/pack_weights.h"
 
-/* Whether scale and zero point are known, as oneDNN wants them. */
+/* Whether scale and zero point are known, as oneDNN wants them. Of activations it has one for each
+ * channel only now and then (3.7). */
 static bool has_known_scale(const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (hwnas_node_attr(node, "block_size")->ints[0])
+    if (hwnas_node_attr(node, "block_size")->ints[0] ||
+        (hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
+         hwnas_tensor_count(hwnas_node_input(graph, node, 1)) != 1))
         return false;
     for (int i = 1; i < node->n_inputs; i++)
         if (hwnas_node_input(graph, node, i)->kind != HWNAS_TENSOR_WEIGHT)
