@@ -129,8 +129,12 @@ hwnas_status hwnas_onednn_bind(compiler *c)
         step *s = &exec->steps[i];
         s->inputs = hwnas_arena_alloc(exec->arena, s->n_inputs * sizeof *s->inputs);
         s->outputs = hwnas_arena_alloc(exec->arena, s->n_outputs * sizeof *s->outputs);
-        for (size_t k = 0; k < s->n_inputs; k++)
+        for (size_t k = 0; k < s->n_inputs; k++) {
             s->inputs[k] = exec->tensors[s->input_ids[k]];
+            if (!s->inputs[k]) /* a fault of the rules that form groups */
+                return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "no step makes what '%s' reads",
+                                  s->name);
+        }
         for (size_t k = 0; k < s->n_outputs; k++)
             s->outputs[k] = exec->tensors[s->output_ids[k]];
     }
