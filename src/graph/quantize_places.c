@@ -106,8 +106,8 @@ static const hwnas_node *gate_before(const hwnas_graph *graph, const hwnas_node 
     for (int i = 0; i < 2 && node->op->id == HWNAS_OP_MUL; i++) {
         const int producer = hwnas_node_input(graph, node, i)->producer;
         const hwnas_node *gate = producer < 0 ? NULL : &graph->nodes[producer];
-        if (gate && gate->op->class == HWNAS_CLASS_ACTIVATION && gate->n_inputs == 1 && gate->inputs[0] == node->inputs[1 - i] &&
-            hwnas_lone_reader(&uses[gate->output]) >= 0)
+        if (gate && gate->op->class == HWNAS_CLASS_ACTIVATION && gate->n_inputs == 1 &&
+            gate->inputs[0] == node->inputs[1 - i] && hwnas_lone_reader(&uses[gate->output]) >= 0)
             return gate;
     }
     return NULL;
@@ -172,8 +172,8 @@ static bool take_lookup(hwnas_quantize_places *q, const hwnas_graph *graph, cons
 
 /* An image times a factor for each of its channels, as in squeeze and excite: the input that is the
  * image, if it comes of bytes; else -1. */
-static int excited(const hwnas_quantize_places *q, const hwnas_graph *graph,
-                   const hwnas_uses *uses, const hwnas_node *node)
+static int excited(const hwnas_quantize_places *q, const hwnas_graph *graph, const hwnas_uses *uses,
+                   const hwnas_node *node)
 {
     for (int i = 0;
          i < 2 && node->op->id == HWNAS_OP_MUL && hwnas_lone_reader(&uses[node->output]) >= 0;

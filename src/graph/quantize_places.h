@@ -16,7 +16,8 @@ void hwnas_quantize_places_find(hwnas_quantize_places *out, const hwnas_graph *g
                                 const bool *stays_float, hwnas_quantize_form form);
 void hwnas_quantize_places_done(hwnas_quantize_places *places);
 
-/* Whether node `n` reads input `i`, which is wanted as bytes, behind a dequantisation of its own. */
+/* Whether node `n` reads input `i`, which is wanted as bytes, behind a dequantisation of its own.
+ */
 bool hwnas_reads_bytes(const hwnas_quantize_places *places, const hwnas_graph *graph, size_t n,
                        int i);
 

@@ -187,8 +187,8 @@ bool hwnas_onednn_take_table(hwnas_fusion *f, void *into, int n)
     if (!finder->is_refused || !find_table(&p, f, n) || is_in_larger(f, n))
         return false;
     *g = (group){.bias = -1, .scale = -1, .is_table = true, .has_bytes = true};
-    g->layout = finder->layouts[made] == HWNAS_ONEDNN_IMAGE ? HWNAS_ONEDNN_IMAGE
-                                                            : HWNAS_ONEDNN_PLAIN;
+    g->layout =
+        finder->layouts[made] == HWNAS_ONEDNN_IMAGE ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
     g->reads[0] = g->reads[1] = p.tensors[0];
     for (int i = 0; i < p.n; i++) {
         const int node = p.nodes[i], output = f->graph->nodes[node].output;
@@ -214,8 +214,8 @@ typedef struct table {
 typedef struct bench {
     const hwnas_graph *from;
     hwnas_graph *graph;
-    int *place;      /* by tensor of `from`, in `graph`; -1: not there */
-    float **values;  /* by tensor of `graph` */
+    int *place;     /* by tensor of `from`, in `graph`; -1: not there */
+    float **values; /* by tensor of `graph` */
 } bench;
 
 /* A number that a node reads. */
@@ -351,8 +351,7 @@ look_up_vbmi(uint8_t *out, const uint8_t *in, int64_t n, const uint8_t *from)
         const __m512i bytes = _mm512_loadu_si512(in + i);
         const __m512i low = _mm512_permutex2var_epi8(tables[0], bytes, tables[1]);
         const __m512i high = _mm512_permutex2var_epi8(tables[2], bytes, tables[3]);
-        _mm512_storeu_si512(out + i,
-                            _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), low, high));
+        _mm512_storeu_si512(out + i, _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes), low, high));
     }
     return i;
 }
@@ -378,8 +377,8 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     const uint8_t *in = hwnas_onednn_values(step->inputs[0]);
     uint8_t *out = hwnas_onednn_values(step->outputs[0]);
     const int64_t n_pieces = (t->n + PIECE - 1) / PIECE;
-#pragma omp parallel for num_threads(device->threads) schedule(static) if (n_pieces > 1 &&         \
-                                                                           device->threads > 1)
+#pragma omp parallel for num_threads(device->threads)                                              \
+    schedule(static) if (n_pieces > 1 && device->threads > 1)
     for (int64_t i = 0; i < n_pieces; i++) {
         const int64_t at = i * PIECE, left = t->n - at;
         hwnas_onednn_look_up(out + at, in + at, left < PIECE ? left : PIECE, t->bytes);
