@@ -464,6 +464,64 @@ static void quantized_images_need_no_partitions(void **state)
             check_groups(names[i], forms[f], "primitive own loops reshape");
 }
 
+static bool is_product(const hwnas_node *node)
+{
+    return node->op->class == HWNAS_CLASS_PRODUCT;
+}
+
+static bool is_depthwise_or_sum(const hwnas_node *node)
+{
+    return node->op->id == HWNAS_OP_ADD ||
+           (node->op->id == HWNAS_OP_CONV && hwnas_node_attr(node, "groups")->ints[0] > 1);
+}
+
+/* Whether such a node reads what is dequantised from the tensor `bytes`. */
+static bool is_read_by(const hwnas_graph *graph, int bytes, bool (*is)(const hwnas_node *node))
+{
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        for (int i = 0; i < graph->nodes[n].n_inputs && is(&graph->nodes[n]); i++) {
+            const int before = hwnas_node_input(graph, &graph->nodes[n], i)->producer;
+            if (before >= 0 && graph->nodes[before].op->id == HWNAS_OP_DEQUANTIZE_LINEAR &&
+                graph->nodes[before].inputs[0] == bytes)
+                return true;
+        }
+    return false;
+}
+
+/* Zero points stand where they cost nothing: before means, tables and factors of channels, and with
+ * weights of 7 bits before products of pixels; never before a depthwise convolution or a sum. */
+static void zero_points_stand_where_they_cost_nothing(void **state)
+{
+    (void)state;
+    for (int bits = 7; bits <= 8; bits++) {
+        hwnas_graph *graph = build(HWNAS_TEST_DATA "/squeezed.yaml", ""), *quantized;
+        hwnas_range *ranges = hwnas_alloc(graph->n_tensors * sizeof *ranges);
+        size_t n_zeros = 0, n_products = 0;
+        int *origin;
+        for (size_t i = 0; i < graph->n_tensors; i++)
+            ranges[i] = (hwnas_range){-1, 3};
+        ok(hwnas_graph_quantize(&quantized, &origin, graph, ranges, NULL, HWNAS_QUANTIZE_LOOKUP,
+                                bits));
+        for (size_t n = 0; n < quantized->n_nodes; n++) {
+            const hwnas_node *q = &quantized->nodes[n];
+            float zero = 0;
+            if (q->op->id == HWNAS_OP_QUANTIZE_LINEAR)
+                hwnas_tensor_fill(hwnas_node_input(quantized, q, 2), &zero);
+            if (zero == 0)
+                continue;
+            n_zeros++;
+            n_products += is_read_by(quantized, q->output, is_product);
+            assert_false(is_read_by(quantized, q->output, is_depthwise_or_sum));
+        }
+        assert_true(n_zeros >= 2);
+        assert_true(bits == 7 ? n_products > 0 : n_products == 0);
+        free(origin);
+        free(ranges);
+        hwnas_graph_free(quantized);
+        hwnas_graph_free(graph);
+    }
+}
+
 static void sums_are_not_written_over_what_is_read(void **state)
 {
     (void)state;
@@ -584,6 +642,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(layers_stay_floats_where_that_is_asked),
         cmocka_unit_test(quantized_graphs_go_through_files),
         cmocka_unit_test(quantized_images_need_no_partitions),
+        cmocka_unit_test(zero_points_stand_where_they_cost_nothing),
         cmocka_unit_test(sums_are_not_written_over_what_is_read),
         cmocka_unit_test(readers_share_a_reverse),
         cmocka_unit_test(ranges_come_of_the_given_inputs),
