@@ -22,6 +22,13 @@ static const char *kind_of(mode_t mode)
     return S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
+void hwnas_close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 hwnas_status hwnas_file_open(int *out, size_t *size, const char *path)
 {
     const hwnas_place place = {.file = path};

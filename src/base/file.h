@@ -8,6 +8,9 @@
 
 #include "base/status.h"
 
+/* Closes what is open, which is -1 then; nothing where it is -1. */
+void hwnas_close_fd(int *fd);
+
 /* Opens a regular file for reading; anything else is refused, at once. */
 HWNAS_CHECKED hwnas_status hwnas_file_open(int *out, size_t *size, const char *path);
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "measure/priority.h"
@@ -28,13 +29,6 @@ enum {
     PIPE_BYTES = 1 << 20, /* for what is said while we wait for another child; the most that anybody
                              may ask for */
 };
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
 
 /* Whoever opens the device says that there is none. */
 static bool has_own_threads(const char *device)
@@ -164,10 +158,10 @@ hwnas_status hwnas_runner_start_child(hwnas_runner *r, const int *cores, int n_c
 out:
     hwnas_link_free_words(environment);
     hwnas_link_free_words(words);
-    close_fd(&fds[0]);
-    close_fd(&fds[1]);
-    close_fd(&log[0]);
-    close_fd(&log[1]);
+    hwnas_close_fd(&fds[0]);
+    hwnas_close_fd(&fds[1]);
+    hwnas_close_fd(&log[0]);
+    hwnas_close_fd(&log[1]);
     return status;
 }
 
@@ -179,7 +173,7 @@ void hwnas_runner_drain_log(hwnas_runner *r)
     for (size_t taken = 0; taken < PIPE_BYTES;) {
         const ssize_t n = r->log < 0 ? -1 : read(r->log, bytes, sizeof bytes);
         if (n == 0) /* it has closed it, which poll() would tell for ever */
-            close_fd(&r->log);
+            hwnas_close_fd(&r->log);
         if (n <= 0)
             return;
         const size_t got = (size_t)n, kept = r->n_tail < room - got ? r->n_tail : room - got;
@@ -224,12 +218,12 @@ static int reap(hwnas_runner *r, bool *was_alive)
 void hwnas_runner_end_child(hwnas_runner *r, bool at_once)
 {
     bool was_alive;
-    close_fd(&r->fd);
+    hwnas_close_fd(&r->fd);
     if (r->pid && at_once)
         end_at_once(r);
     if (r->pid)
         reap(r, &was_alive);
-    close_fd(&r->log);
+    hwnas_close_fd(&r->log);
     hwnas_cores_release(&r->cores);
 }
 
@@ -263,11 +257,11 @@ hwnas_status hwnas_runner_classify_exit(hwnas_runner *r)
 {
     char tail[sizeof r->tail + 1];
     bool was_alive;
-    close_fd(&r->fd);
+    hwnas_close_fd(&r->fd);
     int wait_status = reap(r, &was_alive);
     memcpy(tail, r->tail, r->n_tail);
     tail[r->n_tail] = '\0';
-    close_fd(&r->log);
+    hwnas_close_fd(&r->log);
     bool of_memory = tells_of_memory(tail);
     const char *line = last_line(tail), *colon = *line ? ": " : "";
 

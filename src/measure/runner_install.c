@@ -29,20 +29,13 @@ typedef struct said {
 
 /* ---- A command there ---- */
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 /* Keeps the beginning; closes `fd` at its end. */
 static void take(char *text, size_t *n, int *fd)
 {
     char bytes[LONGEST_WORDS];
     const ssize_t got = read(*fd, bytes, sizeof bytes);
     if (got <= 0 && errno != EINTR)
-        close_fd(fd);
+        hwnas_close_fd(fd);
     const size_t room = LONGEST_WORDS - 1 - *n;
     const size_t kept = got <= 0 ? 0 : (size_t)got < room ? (size_t)got : room;
     memcpy(text + *n, bytes, kept);
@@ -102,8 +95,8 @@ static hwnas_status run(said *s, int *wait_status, char **words, int in,
     if (error)
         TRY_OUT(hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "cannot start '%s': %s", words[0],
                            strerror(error)));
-    close_fd(&out[1]);
-    close_fd(&err[1]);
+    hwnas_close_fd(&out[1]);
+    hwnas_close_fd(&err[1]);
     if (!listen(s, &out[0], &err[0], stop)) {
         kill(pid, SIGKILL);
         status = hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted");
@@ -112,8 +105,8 @@ static hwnas_status run(said *s, int *wait_status, char **words, int in,
         continue;
 out:
     for (int i = 0; i < 2; i++) {
-        close_fd(&out[i]);
-        close_fd(&err[i]);
+        hwnas_close_fd(&out[i]);
+        hwnas_close_fd(&err[i]);
     }
     return status;
 }

@@ -17,12 +17,6 @@ extern char **environ;
 
 enum { PATIENCE_MS = 10000 }; /* for a Python to start, or to end */
 
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        close(fd);
-}
-
 static bool waits_for(int fd)
 {
     struct pollfd readable = {.fd = fd, .events = POLLIN};
@@ -59,7 +53,7 @@ static int start(hwnas_fork_server *server, char *python)
     char *path = hwnas_program_find(python);
     char *program = hwnas_printf("%s/training/train.py", hwnas_data_root());
     char *const arguments[] = {python, program, "--serve", server->socket, NULL};
-    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (null < 0 || pipe2(said, O_CLOEXEC)) {
         error = errno;
     } else {
@@ -70,13 +64,13 @@ static int start(hwnas_fork_server *server, char *python)
                                      .err = null};
         error = hwnas_supervise(&server->process, &about);
     }
-    close_fd(said[1]);
-    close_fd(null);
+    hwnas_close_fd(&said[1]);
+    hwnas_close_fd(&null);
     if (!error && !says_ready(said[0])) {
         error = ETIMEDOUT;
         end(&server->process);
     }
-    close_fd(said[0]);
+    hwnas_close_fd(&said[0]);
     free(program);
     free(path);
     return error;

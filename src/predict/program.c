@@ -50,13 +50,6 @@ static const char *name_of(const hwnas_run *run)
     return run->name ? run->name : run->arguments[0];
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 static int start_process(child *c, int out, int err)
 {
     const char *name = c->run->arguments[0];
@@ -81,11 +74,11 @@ static hwnas_status start(child *c, const hwnas_programs *p)
         error = errno;
     if (!error)
         error = start_process(c, out[1], err[1]);
-    close_fd(&out[1]);
-    close_fd(&err[1]);
+    hwnas_close_fd(&out[1]);
+    hwnas_close_fd(&err[1]);
     if (error) {
-        close_fd(&out[0]);
-        close_fd(&err[0]);
+        hwnas_close_fd(&out[0]);
+        hwnas_close_fd(&err[0]);
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "cannot start the program '%s': %s",
                                      c->run->arguments[0], strerror(error)),
                           "it must exist and be executable, and a script begins with #!");
@@ -126,7 +119,7 @@ static void drain(tail *t)
             continue;
         if (got == 0) {
             log_bytes(t, "\n", 1);
-            close_fd(&t->fd);
+            hwnas_close_fd(&t->fd);
         }
         if (got <= 0)
             return;
@@ -276,8 +269,8 @@ static bool attend(child *c, const hwnas_programs *p)
     drain(&c->err);
     if (c->run->is_enough && c->verdict == RUNNING)
         c->verdict = ENOUGH;
-    close_fd(&c->out.fd);
-    close_fd(&c->err.fd);
+    hwnas_close_fd(&c->out.fd);
+    hwnas_close_fd(&c->err.fd);
     c->run->seconds = hwnas_now() - c->begun;
     hwnas_status status = judge(c, wait_status, p);
     take_message(c->run, status);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 static const double GRACE = 2;                 /* seconds between SIGTERM and SIGKILL */
@@ -22,13 +23,6 @@ enum { BUSY_TRIES = 100, KILL_ROUNDS = 1000 }; /* of 20 and 5 ms */
 
 /* The supervisor's files, behind the standard ones. */
 enum { ORDER = 3, REPORT, OUT, ERR, N_FILES };
-
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
 
 static void nap(long ms)
 {
@@ -246,15 +240,15 @@ int hwnas_supervise(hwnas_supervised *out, const hwnas_program *program)
         pid = fork_supervisor(program, files);
         error = pid < 0 ? errno : 0;
     }
-    close_fd(&order[0]);
-    close_fd(&report[1]);
+    hwnas_close_fd(&order[0]);
+    hwnas_close_fd(&report[1]);
     if (!error && !read_report(&error, report[0]))
         error = EIO;
     if (error && pid > 0)
         reap(pid);
     if (error) {
-        close_fd(&order[1]);
-        close_fd(&report[0]);
+        hwnas_close_fd(&order[1]);
+        hwnas_close_fd(&report[0]);
         return error;
     }
     *out = (hwnas_supervised){.supervisor = pid, .order = order[1], .report = report[0]};
@@ -263,7 +257,7 @@ int hwnas_supervise(hwnas_supervised *out, const hwnas_program *program)
 
 void hwnas_supervised_stop(hwnas_supervised *s)
 {
-    close_fd(&s->order);
+    hwnas_close_fd(&s->order);
 }
 
 bool hwnas_supervised_has_ended(int *wait_status, hwnas_supervised *s)
@@ -273,8 +267,8 @@ bool hwnas_supervised_has_ended(int *wait_status, hwnas_supervised *s)
         return false;
     if (!read_report(wait_status, s->report))
         *wait_status = SIGKILL; /* of the supervisor, and so of the program */
-    close_fd(&s->order);
-    close_fd(&s->report);
+    hwnas_close_fd(&s->order);
+    hwnas_close_fd(&s->report);
     reap(s->supervisor);
     return true;
 }
