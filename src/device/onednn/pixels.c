@@ -138,8 +138,7 @@ hwnas_status hwnas_onednn_pixels_compile(hwnas_onednn_step *step, const onednn_d
     }
     step->n_inputs = p->is_mean ? 1 : 2;
     step->n_outputs = 1;
-    step->input_ids =
-        hwnas_arena_copy(arena, group->reads, step->n_inputs * sizeof *group->reads);
+    step->input_ids = hwnas_arena_copy(arena, group->reads, step->n_inputs * sizeof *group->reads);
     step->output_ids = hwnas_arena_copy(arena, &group->chain.output, sizeof *step->output_ids);
     return HWNAS_OK;
 }
@@ -152,8 +151,8 @@ HWNAS_CLONES static void add_pixels(float *restrict sums, const float *restrict 
         sums[c] = 0;
     for (; n >= AT_ONCE; n -= AT_ONCE, in += AT_ONCE * n_channels)
         for (int64_t c = 0; c < n_channels; c++)
-            sums[c] += (in[c] + in[c + n_channels]) +
-                       (in[c + 2 * n_channels] + in[c + 3 * n_channels]);
+            sums[c] +=
+                (in[c] + in[c + n_channels]) + (in[c + 2 * n_channels] + in[c + 3 * n_channels]);
     for (; n > 0; n--, in += n_channels)
         for (int64_t c = 0; c < n_channels; c++)
             sums[c] += in[c];
@@ -213,7 +212,7 @@ HWNAS_CLONES static void multiply(float *out, const float *in, const float *fact
                                   int64_t n_channels)
 {
     for (; n > 0; n--, in += n_channels, out += n_channels)
-        _Pragma("omp simd") for (int64_t c = 0; c < n_channels; c++) out[c] = in[c] * factors[c];
+        HWNAS_SIMD for (int64_t c = 0; c < n_channels; c++) out[c] = in[c] * factors[c];
 }
 
 /* (x - `zero`) times the channel's factor, rounded to a byte between `low` and `high` that is then
@@ -222,7 +221,7 @@ HWNAS_CLONES static void multiply(float *out, const float *in, const float *fact
     HWNAS_CLONES static void NAME(uint8_t *out, const TYPE *in, const float *restrict factors,     \
                                   int64_t n, int32_t zero, float low, float high, int32_t more)    \
     {                                                                                              \
-        _Pragma("omp simd") for (int64_t c = 0; c < n; c++)                                        \
+        HWNAS_SIMD for (int64_t c = 0; c < n; c++)                                                 \
         {                                                                                          \
             float x = (float)(in[c] - zero) * factors[c];                                          \
             x = x > low ? x : low;                                                                 \
@@ -308,8 +307,8 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     const int64_t n = p->n_images * p->n_parts;
     if (p->is_bytes && !p->is_mean)
         find_factors(step);
-#pragma omp parallel for num_threads(device->threads) schedule(static) if (n > 1 &&                \
-                                                                           device->threads > 1)
+#pragma omp parallel for num_threads(device->threads)                                              \
+    schedule(static) if (n > 1 && device->threads > 1)
     for (int64_t i = 0; i < n; i++)
         run_part(step, i / p->n_parts, i % p->n_parts);
     for (int64_t i = 0; i < p->n_images && p->is_mean; i++)

@@ -20,12 +20,14 @@ typedef float hwnas_half __attribute__((vector_size(32), aligned(4), may_alias))
 typedef int32_t hwnas_whole_half __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint32_t hwnas_word_half __attribute__((vector_size(32), aligned(4), may_alias));
 
-/* A loop over lanes. Clang needs no pragma for it, and warns where it is told not to optimise. */
+/* Before a loop whose turns are independent, and become vectors. Clang needs no pragma for it, and
+ * warns where it is told not to optimise. */
 #if defined(__clang__)
-#define HWNAS_EACH_OF(i, n) for (int i = 0; i < (n); i++)
+#define HWNAS_SIMD
 #else
-#define HWNAS_EACH_OF(i, n) _Pragma("omp simd") for (int i = 0; i < (n); i++)
+#define HWNAS_SIMD _Pragma("omp simd")
 #endif
+#define HWNAS_EACH_OF(i, n) HWNAS_SIMD for (int i = 0; i < (n); i++)
 #define HWNAS_EACH_LANE(i) HWNAS_EACH_OF(i, HWNAS_LANES)
 #if defined(__x86_64__) && !defined(__clang__) && !defined(HWNAS_SANITIZED)
 #define HWNAS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
