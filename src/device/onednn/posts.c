@@ -3,21 +3,26 @@
 
 #include <string.h>
 
+/* What hwnas_onednn_apply_post() knows. */
+#define EACH_FUNCTION(OF)                                                                          \
+    OF(dnnl_eltwise_relu)                                                                          \
+    OF(dnnl_eltwise_clip)                                                                          \
+    OF(dnnl_eltwise_hardswish)                                                                     \
+    OF(dnnl_eltwise_hardsigmoid)                                                                   \
+    OF(dnnl_eltwise_linear)                                                                        \
+    OF(dnnl_eltwise_logistic)                                                                      \
+    OF(dnnl_eltwise_swish)                                                                         \
+    OF(dnnl_eltwise_tanh)                                                                          \
+    OF(dnnl_eltwise_gelu_erf)                                                                      \
+    OF(dnnl_eltwise_gelu_tanh)
+
 bool hwnas_onednn_has_post(const hwnas_onednn_post *post)
 {
     if (post->operand >= 0)
         return false;
     switch ((int)post->alg) {
-    case dnnl_eltwise_relu:
-    case dnnl_eltwise_clip:
-    case dnnl_eltwise_hardswish:
-    case dnnl_eltwise_hardsigmoid:
-    case dnnl_eltwise_linear:
-    case dnnl_eltwise_logistic:
-    case dnnl_eltwise_swish:
-    case dnnl_eltwise_tanh:
-    case dnnl_eltwise_gelu_erf:
-    case dnnl_eltwise_gelu_tanh:
+#define IS_KNOWN(ALG) case ALG:
+        EACH_FUNCTION(IS_KNOWN)
         return true;
     }
     return false;
@@ -40,28 +45,17 @@ HWNAS_INLINE void apply(float *values, int64_t whole, const hwnas_onednn_post *p
         hwnas_onednn_apply_post((hwnas_half *)(values + i), post);
 }
 
-/* The function is known in the loop, so that there is no question about each vector. The cases are
- * those of hwnas_onednn_has_post(). */
-#define APPLY(ALG)                                                                                 \
-    case ALG:                                                                                      \
-        p.alg = ALG;                                                                               \
-        apply(values, whole, &p);                                                                  \
-        break
-
+/* The function is known in each loop, so that there is no question about each vector. */
 HWNAS_INLINE void apply_whole(float *values, int64_t whole, const hwnas_onednn_post *post)
 {
     hwnas_onednn_post p = *post;
     switch ((int)post->alg) {
-        APPLY(dnnl_eltwise_relu);
-        APPLY(dnnl_eltwise_clip);
-        APPLY(dnnl_eltwise_hardsigmoid);
-        APPLY(dnnl_eltwise_hardswish);
-        APPLY(dnnl_eltwise_linear);
-        APPLY(dnnl_eltwise_logistic);
-        APPLY(dnnl_eltwise_swish);
-        APPLY(dnnl_eltwise_gelu_erf);
-        APPLY(dnnl_eltwise_gelu_tanh);
-        APPLY(dnnl_eltwise_tanh);
+#define APPLY(ALG)                                                                                 \
+    case ALG:                                                                                      \
+        p.alg = ALG;                                                                               \
+        apply(values, whole, &p);                                                                  \
+        break;
+        EACH_FUNCTION(APPLY)
     }
 }
 

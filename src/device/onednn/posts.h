@@ -71,9 +71,7 @@ HWNAS_INLINE void hwnas_onednn_apply_post(hwnas_half *x, const hwnas_onednn_post
         *x = gate;
         return;
     case dnnl_eltwise_logistic:
-        gate = -*x;
-        hwnas_exp_half(&gate, &gate);
-        *x = 1.0f / (1.0f + gate);
+        hwnas_sigmoid_half(x, x);
         return;
     case dnnl_eltwise_swish:
         gate = *x * -p->alpha;

@@ -73,55 +73,32 @@ HWNAS_INLINE float hwnas_sum(const hwnas_vector *v)
  * long as the processor's. Of a comparison of two vectors GCC 12 makes a jump for each lane where
  * they are longer than those: three to ten times as slow with AVX2. */
 
-/* Each lane: where a < b that of x, else that of y. */
-HWNAS_INLINE void hwnas_choose_less(hwnas_vector *out, const hwnas_vector *a, const hwnas_vector *b,
-                                    const hwnas_vector *x, const hwnas_vector *y)
-{
-    hwnas_vector chosen;
-    float *to = (float *)&chosen;
-    HWNAS_EACH_LANE(i)
-    to[i] = ((const float *)a)[i] < ((const float *)b)[i] ? ((const float *)x)[i]
-                                                          : ((const float *)y)[i];
-    *out = chosen;
-}
-
-/* The same of halves. */
-HWNAS_INLINE void hwnas_choose_half(hwnas_half *out, const hwnas_half *a, const hwnas_half *b,
-                                    const hwnas_half *x, const hwnas_half *y)
-{
-    hwnas_half chosen;
-    float *to = (float *)&chosen;
-    HWNAS_EACH_OF(i, HWNAS_HALF_LANES)
-    to[i] = ((const float *)a)[i] < ((const float *)b)[i] ? ((const float *)x)[i]
-                                                          : ((const float *)y)[i];
-    *out = chosen;
-}
-
-/* Each value, or the bound that it is beyond. */
-HWNAS_INLINE void hwnas_clamp(hwnas_vector *out, const hwnas_vector *in, float low, float high)
-{
-    hwnas_vector kept;
-    float *to = (float *)&kept;
-    HWNAS_EACH_LANE(i)
-    {
-        const float x = ((const float *)in)[i], most = x > high ? high : x;
-        to[i] = most < low ? low : most;
+/* CHOOSE: each lane, where a < b that of x, else that of y. CLAMP: each value, or the bound that it
+ * is beyond; two loops are two instructions, of one GCC 12 makes six. */
+#define HWNAS_COMPARISONS(VECTOR, N, CHOOSE, CLAMP)                                                \
+    HWNAS_INLINE void CHOOSE(VECTOR *out, const VECTOR *a, const VECTOR *b, const VECTOR *x,       \
+                             const VECTOR *y)                                                      \
+    {                                                                                              \
+        VECTOR chosen;                                                                             \
+        float *to = (float *)&chosen;                                                              \
+        HWNAS_EACH_OF(i, N)                                                                        \
+        to[i] = ((const float *)a)[i] < ((const float *)b)[i] ? ((const float *)x)[i]              \
+                                                              : ((const float *)y)[i];             \
+        *out = chosen;                                                                             \
+    }                                                                                              \
+    HWNAS_INLINE void CLAMP(VECTOR *out, const VECTOR *in, float low, float high)                  \
+    {                                                                                              \
+        VECTOR most, kept;                                                                         \
+        float *to = (float *)&most;                                                                \
+        HWNAS_EACH_OF(i, N)                                                                        \
+        to[i] = ((const float *)in)[i] > high ? high : ((const float *)in)[i];                     \
+        to = (float *)&kept;                                                                       \
+        HWNAS_EACH_OF(i, N)                                                                        \
+        to[i] = ((const float *)&most)[i] < low ? low : ((const float *)&most)[i];                 \
+        *out = kept;                                                                               \
     }
-    *out = kept;
-}
-
-/* The same of halves. Two loops are two instructions; of one GCC 12 makes six. */
-HWNAS_INLINE void hwnas_clamp_half(hwnas_half *out, const hwnas_half *in, float low, float high)
-{
-    hwnas_half most, kept;
-    float *to = (float *)&most;
-    HWNAS_EACH_OF(i, HWNAS_HALF_LANES)
-    to[i] = ((const float *)in)[i] > high ? high : ((const float *)in)[i];
-    to = (float *)&kept;
-    HWNAS_EACH_OF(i, HWNAS_HALF_LANES)
-    to[i] = ((const float *)&most)[i] < low ? low : ((const float *)&most)[i];
-    *out = kept;
-}
+HWNAS_COMPARISONS(hwnas_vector, HWNAS_LANES, hwnas_choose_less, hwnas_clamp)
+HWNAS_COMPARISONS(hwnas_half, HWNAS_HALF_LANES, hwnas_choose_half, hwnas_clamp_half)
 
 /* Each lane becomes the greater of both. */
 HWNAS_INLINE void hwnas_keep_greater(hwnas_vector *most, const hwnas_vector *x)
@@ -142,8 +119,8 @@ HWNAS_INLINE float hwnas_greatest(const hwnas_vector *v)
 /* e^x = 2^n e^r with |r| <= ln 2 / 2, and for e^r the polynomial of degree 5 that begins with 1 + r
  * and has the least relative error there (1.1e-7): within 3e-7, relative. Beyond +-87 as at +-87.
  */
-#define HWNAS_EXP(NAME, VECTOR, WHOLE, CLAMP)                                                      \
-    HWNAS_INLINE void NAME(VECTOR *out, const VECTOR *in)                                          \
+#define HWNAS_EXPONENTIALS(VECTOR, WHOLE, CLAMP, EXP, SIGMOID, TANH)                               \
+    HWNAS_INLINE void EXP(VECTOR *out, const VECTOR *in)                                           \
     {                                                                                              \
         VECTOR x;                                                                                  \
         CLAMP(&x, in, -87.0f, 87.0f);                                                              \
@@ -159,31 +136,22 @@ HWNAS_INLINE float hwnas_greatest(const hwnas_vector *v)
         p = p * r + 1.0f;                                                                          \
         p = p * r + 1.0f;                                                                          \
         *out = (VECTOR)((WHOLE)p + power);                                                         \
+    }                                                                                              \
+    HWNAS_INLINE void SIGMOID(VECTOR *out, const VECTOR *in)                                       \
+    {                                                                                              \
+        VECTOR e = -*in;                                                                           \
+        EXP(&e, &e);                                                                               \
+        *out = 1.0f / (1.0f + e);                                                                  \
+    }                                                                                              \
+    HWNAS_INLINE void TANH(VECTOR *out, const VECTOR *in)                                          \
+    {                                                                                              \
+        VECTOR e = *in * -2.0f;                                                                    \
+        EXP(&e, &e);                                                                               \
+        *out = (1.0f - e) / (1.0f + e);                                                            \
     }
-HWNAS_EXP(hwnas_exp, hwnas_vector, hwnas_whole_vector, hwnas_clamp)
-HWNAS_EXP(hwnas_exp_half, hwnas_half, hwnas_whole_half, hwnas_clamp_half)
-
-HWNAS_INLINE void hwnas_sigmoid(hwnas_vector *out, const hwnas_vector *in)
-{
-    const hwnas_vector minus = -*in;
-    hwnas_vector e;
-    hwnas_exp(&e, &minus);
-    *out = 1.0f / (1.0f + e);
-}
-
-HWNAS_INLINE void hwnas_tanh_half(hwnas_half *out, const hwnas_half *in)
-{
-    hwnas_half e = *in * -2.0f;
-    hwnas_exp_half(&e, &e);
-    *out = (1.0f - e) / (1.0f + e);
-}
-
-HWNAS_INLINE void hwnas_tanh(hwnas_vector *out, const hwnas_vector *in)
-{
-    const hwnas_vector twice = *in * -2.0f;
-    hwnas_vector e;
-    hwnas_exp(&e, &twice);
-    *out = (1.0f - e) / (1.0f + e);
-}
+HWNAS_EXPONENTIALS(hwnas_vector, hwnas_whole_vector, hwnas_clamp, hwnas_exp, hwnas_sigmoid,
+                   hwnas_tanh)
+HWNAS_EXPONENTIALS(hwnas_half, hwnas_whole_half, hwnas_clamp_half, hwnas_exp_half,
+                   hwnas_sigmoid_half, hwnas_tanh_half)
 
 #endif
