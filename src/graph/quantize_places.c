@@ -73,6 +73,21 @@ static int other_summand(const hwnas_graph *graph, const hwnas_node *node, const
     return last < 0 ? -1 : 1 - last;
 }
 
+int hwnas_excites(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *out = hwnas_node_output(graph, node);
+    if (node->op->id != HWNAS_OP_MUL || !is_image(out) || out->dims[2] * out->dims[3] == 1)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        const hwnas_tensor *factor = hwnas_node_input(graph, node, 1 - i);
+        if (hwnas_same_shape(hwnas_node_input(graph, node, i), out) && is_image(factor) &&
+            factor->dims[1] == out->dims[1] && factor->dims[2] * factor->dims[3] == 1 &&
+            (factor->dims[0] == 1 || factor->dims[0] == out->dims[0]))
+            return i;
+    }
+    return -1;
+}
+
 /* What the device fuses with the dequantisation before it, besides products. */
 static bool fuses_dequantize(const hwnas_quantize_places *q, const hwnas_graph *graph,
                              const hwnas_node *node, int i)
@@ -170,22 +185,16 @@ static bool take_lookup(hwnas_quantize_places *q, const hwnas_graph *graph, cons
     return true;
 }
 
-/* An image times a factor for each of its channels, as in squeeze and excite: the input that is the
- * image, if it comes of bytes; else -1. */
+/* The image that a node multiplies with factors, if it comes of bytes and nothing else reads the
+ * result; else -1. */
 static int excited(const hwnas_quantize_places *q, const hwnas_graph *graph, const hwnas_uses *uses,
                    const hwnas_node *node)
 {
-    for (int i = 0;
-         i < 2 && node->op->id == HWNAS_OP_MUL && hwnas_lone_reader(&uses[node->output]) >= 0;
-         i++) {
-        const hwnas_tensor *image = hwnas_node_input(graph, node, i);
-        const hwnas_tensor *factor = hwnas_node_input(graph, node, 1 - i);
-        if (is_image(image) && is_image(factor) && factor->dims[2] * factor->dims[3] == 1 &&
-            image->dims[2] * image->dims[3] > 1 && factor->dims[1] == image->dims[1] &&
-            product_before(q, graph, uses, node->inputs[i]))
-            return node->inputs[i];
-    }
-    return -1;
+    const int image = hwnas_excites(graph, node);
+    return image >= 0 && hwnas_lone_reader(&uses[node->output]) >= 0 &&
+                   product_before(q, graph, uses, node->inputs[image])
+               ? node->inputs[image]
+               : -1;
 }
 
 /* ---- Which tensors ---- */
@@ -323,9 +332,8 @@ static bool reads_zero(const hwnas_quantize_places *q, const hwnas_graph *graph,
     if (is_byte_product(q, graph, n))
         return weight_bits < 8 && has_no_padding(graph, node);
     return node->op->id == HWNAS_OP_GLOBAL_AVG_POOL || is_long(node) ||
-           (node->op->id == HWNAS_OP_MUL && !hwnas_same_shape(hwnas_node_input(graph, node, 0),
-                                                              hwnas_node_input(graph, node, 1))) ||
-           (node->op->id == HWNAS_OP_MUL && q->is_quantized[n]);
+           hwnas_excites(graph, node) >= 0 ||
+           (node->op->id == HWNAS_OP_MUL && q->is_quantized[n]); /* x f(x) */
 }
 
 bool *hwnas_takes_zero(const hwnas_quantize_places *q, const hwnas_graph *graph, int weight_bits)

@@ -21,6 +21,12 @@ void hwnas_quantize_places_done(hwnas_quantize_places *places);
 bool hwnas_reads_bytes(const hwnas_quantize_places *places, const hwnas_graph *graph, size_t n,
                        int i);
 
+/* Which input of a node is an image of several pixels whose channels it multiplies with the factors
+ * that the other input has, of all images or of each, as squeeze and excite does; -1: the node does
+ * something else.
+ */
+int hwnas_excites(const hwnas_graph *graph, const hwnas_node *node);
+
 /* By tensor: whether a zero point costs none of those that read its bytes anything, so that all
  * bytes may stand for values that are there. With weights of 7 bits products of pixels are among
  * them. Yours to free(). */

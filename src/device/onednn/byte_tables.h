@@ -1,7 +1,7 @@
 /* byte_tables.h: what is done to each byte by itself, as a table of 256 bytes.
  *
  * Between two tensors of bytes any functions, sums and products with numbers, and roundings to
- * bytes come to one byte for each byte: a swish of bytes takes a tenth of the time of a swish of
+ * bytes come to one byte for each byte: a swish of bytes takes a third of the time of a swish of
  * floats. */
 #ifndef HWNAS_DEVICE_ONEDNN_BYTE_TABLES_H
 #define HWNAS_DEVICE_ONEDNN_BYTE_TABLES_H

@@ -5,6 +5,7 @@
 
 #include "device/onednn/pixels.h"
 #include "graph/op.h"
+#include "graph/quantize_places.h"
 
 typedef hwnas_onednn_group group;
 
@@ -147,7 +148,7 @@ int hwnas_onednn_excited(const hwnas_fusion *f, const hwnas_node *node)
     const int reader = hwnas_lone_reader(&f->uses[node->output]);
     if (reader < 0 || !makes_int8(f, &f->graph->nodes[reader]))
         return -1;
-    const int made = f->graph->nodes[reader].output, image = hwnas_onednn_excites(f->graph, node);
+    const int made = f->graph->nodes[reader].output, image = hwnas_excites(f->graph, node);
     const int bytes = image < 0 ? -1 : hwnas_onednn_behind(finder->source, node->inputs[image]);
     return bytes >= 0 && finder->layouts[bytes] == HWNAS_ONEDNN_IMAGE &&
                    finder->layouts[made] == HWNAS_ONEDNN_IMAGE

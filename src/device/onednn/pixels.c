@@ -11,6 +11,7 @@
 #include "device/onednn/onednn_int8.h"
 #include "device/onednn/simd.h"
 #include "graph/op.h"
+#include "graph/quantize_places.h"
 
 typedef struct pixels {
     int64_t n_images, n_pixels, n_channels;
@@ -25,28 +26,6 @@ typedef struct pixels {
     bool is_bytes, in_is_signed, out_is_signed;
     hwnas_onednn_scale in, out;
 } pixels;
-
-static bool is_pixel(const hwnas_tensor *t)
-{
-    return t->rank == 4 && t->dims[2] == 1 && t->dims[3] == 1;
-}
-
-/* x times a factor for each channel, of all images or of each. */
-static bool is_factor(const hwnas_tensor *factor, const hwnas_tensor *image)
-{
-    return is_pixel(factor) && factor->dims[1] == image->dims[1] &&
-           (factor->dims[0] == 1 || factor->dims[0] == image->dims[0]);
-}
-
-int hwnas_onednn_excites(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const hwnas_tensor *out = hwnas_node_output(graph, node);
-    for (int i = 0; i < 2 && node->op->id == HWNAS_OP_MUL && out->rank == 4; i++)
-        if (hwnas_same_shape(hwnas_node_input(graph, node, i), out) &&
-            is_factor(hwnas_node_input(graph, node, 1 - i), out))
-            return i;
-    return -1;
-}
 
 /* Nothing is done to the results of floats; those of bytes are products that become bytes, or
  * means, which are floats. */
@@ -74,9 +53,9 @@ bool hwnas_onednn_pixels_fit(const hwnas_onednn_source *source, const hwnas_oned
     if (image->rank != 4 || layouts[group->reads[0]] != HWNAS_ONEDNN_IMAGE ||
         !has_types(source, group, is_mean))
         return false;
-    return is_mean || (layouts[group->chain.output] == HWNAS_ONEDNN_IMAGE &&
-                       hwnas_onednn_excites(graph, root) >= 0 &&
-                       is_factor(&graph->tensors[group->reads[1]], image));
+    return is_mean ||
+           (layouts[group->chain.output] == HWNAS_ONEDNN_IMAGE && hwnas_excites(graph, root) >= 0 &&
+            hwnas_same_shape(image, hwnas_node_output(graph, root)));
 }
 
 bool hwnas_onednn_is_mean_of_bytes(const hwnas_onednn_source *source,

@@ -15,9 +15,6 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_pixels_compile(hwnas_onednn_step *step,
                                                        const hwnas_onednn_source *source,
                                                        const hwnas_onednn_group *group,
                                                        hwnas_arena *arena);
-/* Which input of a node is an image whose channels it multiplies with the factors that the other
- * input has; -1: neither. */
-int hwnas_onednn_excites(const hwnas_graph *graph, const hwnas_node *node);
 /* Whether a node is a mean that these loops take of the bytes behind its input. */
 bool hwnas_onednn_is_mean_of_bytes(const hwnas_onednn_source *source,
                                    const hwnas_onednn_layout *layouts, const hwnas_node *node);
