@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "byte_graphs.h"
 #include "device/onednn/byte_tables.h"
 #include "device_fixture.h"
 #include "graph/op.h"
@@ -37,61 +38,6 @@ static int close_devices(void **state)
 }
 
 /* ---- Graphs ---- */
-
-static int named_node(hwnas_graph *graph, const char *op, int n, const int *inputs)
-{
-    int out;
-    hwnas_attr attrs[8] = {0};
-    const char *name = hwnas_arena_printf(graph->arena, "%s_%zu", op, graph->n_nodes);
-    ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name(op), name, attrs, n, inputs, false));
-    return out;
-}
-
-static int number(hwnas_graph *graph, float value, hwnas_dtype dtype)
-{
-    int out;
-    const char *name = hwnas_arena_printf(graph->arena, "number_%zu", graph->n_tensors);
-    ok(hwnas_graph_add_constant(&out, graph, name, 0, NULL, &value));
-    graph->tensors[out].dtype = dtype;
-    return out;
-}
-
-/* How bytes stand for floats. */
-typedef struct bytes {
-    hwnas_dtype dtype;
-    float scale, zero;
-} bytes;
-
-/* Scales of which hardly any sum or product lies between two bytes. */
-static const bytes forms[] = {{HWNAS_INT8, 0.05137F, 0},
-                              {HWNAS_UINT8, 0.04173F, 100},
-                              {HWNAS_UINT8, 0.03119F, 0},
-                              {HWNAS_INT8, 0.02031F, -30}};
-
-static int to_bytes(hwnas_graph *graph, int x, const bytes *as)
-{
-    const int inputs[] = {x, number(graph, as->scale, HWNAS_FLOAT32),
-                          number(graph, as->zero, as->dtype)};
-    return named_node(graph, "quantize_linear", 3, inputs);
-}
-
-static int to_floats(hwnas_graph *graph, int x, const bytes *as)
-{
-    const int inputs[] = {x, number(graph, as->scale, HWNAS_FLOAT32),
-                          number(graph, as->zero, as->dtype)};
-    return named_node(graph, "dequantize_linear", 3, inputs);
-}
-
-static int in_bytes(hwnas_graph *graph, int x, const bytes *as)
-{
-    return to_floats(graph, to_bytes(graph, x, as), as);
-}
-
-static int pair(hwnas_graph *graph, const char *op, int a, int b)
-{
-    const int inputs[] = {a, b};
-    return named_node(graph, op, b < 0 ? 1 : 2, inputs);
-}
 
 static int add_wide_input(hwnas_graph *graph, int rank, const int64_t *dims)
 {
@@ -185,11 +131,11 @@ static void functions_are_tables(void **state)
         if (!op->is_elementwise || op->max_inputs != 1 || op->max_weights || op->build ||
             op->id == HWNAS_OP_CAST || op->id == HWNAS_OP_DROPOUT)
             continue;
-        for (size_t f = 0; f < COUNT(forms); f++) {
+        for (size_t f = 0; f < N_BYTE_FORMS; f++) {
             hwnas_graph *graph = hwnas_graph_new("function", 1);
             const int x = f % 2 ? add_wide_input(graph, 4, image) : add_wide_input(graph, 2, rows);
-            const int made = add(graph, op->name, "", in_bytes(graph, x, &forms[f]), -1);
-            const bytes *after = &forms[(f + 1) % COUNT(forms)];
+            const int made = add(graph, op->name, "", in_bytes(graph, x, &byte_forms[f]), -1);
+            const byte_form *after = &byte_forms[(f + 1) % N_BYTE_FORMS];
             if (graph->tensors[made].dtype != HWNAS_FLOAT32) { /* a question about each value */
                 hwnas_graph_free(graph);
                 continue;
@@ -210,22 +156,23 @@ static void several_nodes_are_one_table(void **state)
     static const int64_t dims[] = {1, 16, 9, 10};
     for (int kind = 0; kind < 4; kind++) {
         hwnas_graph *graph = hwnas_graph_new("gate", 1);
-        const int q = to_bytes(graph, add_wide_input(graph, 4, dims), &forms[0]);
-        const int x = to_floats(graph, q, &forms[0]);
-        const int again = kind & 1 ? to_floats(graph, q, &forms[0]) : x;
+        const int q = to_bytes(graph, add_wide_input(graph, 4, dims), &byte_forms[0]);
+        const int x = to_floats(graph, q, &byte_forms[0]);
+        const int again = kind & 1 ? to_floats(graph, q, &byte_forms[0]) : x;
         int gate = pair(graph, "sigmoid", x, -1);
         if (kind & 2)
-            gate = in_bytes(graph, gate, &forms[2]);
-        hwnas_graph_add_output(graph, in_bytes(graph, pair(graph, "mul", again, gate), &forms[1]));
+            gate = in_bytes(graph, gate, &byte_forms[2]);
+        hwnas_graph_add_output(graph,
+                               in_bytes(graph, pair(graph, "mul", again, gate), &byte_forms[1]));
         check_table(hwnas_arena_printf(graph->arena, "gate %d", kind), graph);
     }
     hwnas_graph *graph = hwnas_graph_new("numbers", 1);
-    const int x = in_bytes(graph, add_wide_input(graph, 4, dims), &forms[0]);
+    const int x = in_bytes(graph, add_wide_input(graph, 4, dims), &byte_forms[0]);
     const int more = pair(graph, "add", x, number(graph, 3, HWNAS_FLOAT32));
     const int kept = pair(graph, "relu", more, -1);
     const int product = pair(graph, "mul", x, kept);
     const int made = pair(graph, "div", product, number(graph, 6, HWNAS_FLOAT32));
-    hwnas_graph_add_output(graph, in_bytes(graph, made, &forms[1]));
+    hwnas_graph_add_output(graph, in_bytes(graph, made, &byte_forms[1]));
     check_table("a function of numbers", graph);
 }
 
@@ -235,8 +182,8 @@ static void another_scale_is_a_table(void **state)
     (void)state;
     static const int64_t dims[] = {3, 50};
     hwnas_graph *graph = hwnas_graph_new("scale", 1);
-    const int x = in_bytes(graph, add_wide_input(graph, 2, dims), &forms[0]);
-    hwnas_graph_add_output(graph, in_bytes(graph, x, &forms[1]));
+    const int x = in_bytes(graph, add_wide_input(graph, 2, dims), &byte_forms[0]);
+    hwnas_graph_add_output(graph, in_bytes(graph, x, &byte_forms[1]));
     check_table("another scale", graph);
 }
 
@@ -253,14 +200,14 @@ static void bytes_inside_have_other_readers(void **state)
             hwnas_graph *graph = hwnas_graph_new("inside", 1);
             const int given =
                 is_image ? add_wide_input(graph, 4, image) : add_wide_input(graph, 2, rows);
-            const int x = in_bytes(graph, given, &forms[0]);
-            const int f = in_bytes(graph, pair(graph, "sigmoid", x, -1), &forms[2]);
-            const int made = in_bytes(graph, pair(graph, "mul", x, f), &forms[1]);
+            const int x = in_bytes(graph, given, &byte_forms[0]);
+            const int f = in_bytes(graph, pair(graph, "sigmoid", x, -1), &byte_forms[2]);
+            const int made = in_bytes(graph, pair(graph, "mul", x, f), &byte_forms[1]);
             int other = f; /* an output */
             if (!strcmp(readers[kind], "a table"))
-                other = in_bytes(graph, pair(graph, "tanh", f, -1), &forms[3]);
+                other = in_bytes(graph, pair(graph, "tanh", f, -1), &byte_forms[3]);
             else if (!strcmp(readers[kind], "a sum of both"))
-                other = in_bytes(graph, pair(graph, "add", x, made), &forms[3]);
+                other = in_bytes(graph, pair(graph, "add", x, made), &byte_forms[3]);
             else if (kind > 0 && (is_image || strcmp(readers[kind], "global_avg_pool") != 0))
                 other = pair(graph, readers[kind], f, -1);
             hwnas_graph_add_output(graph, made);
@@ -268,7 +215,7 @@ static void bytes_inside_have_other_readers(void **state)
             for (int d = 0; d < 2; d++) {
                 float *wanted = outcome(ref, graph, 3), *got = outcome(cpu[d], graph, 3);
                 for (int64_t i = 0, n = count_outputs(graph); i < n; i++)
-                    if (!(fabsf(wanted[i] - got[i]) <= 1.01F * forms[0].scale))
+                    if (!(fabsf(wanted[i] - got[i]) <= 1.01F * byte_forms[0].scale))
                         fail_msg("read by %s: value %lld is %g, not %g", readers[kind],
                                  (long long)i, got[i], wanted[i]);
                 free(wanted);
@@ -293,7 +240,7 @@ static int random_node(hwnas_graph *graph, hwnas_rng *rng, const int *tensors, i
     case 1: { /* x f(x), f(x) as bytes or not */
         int gate = pair(graph, functions[hwnas_rng_below(rng, COUNT(functions))], a, -1);
         if (hwnas_rng_below(rng, 2))
-            gate = in_bytes(graph, gate, &forms[hwnas_rng_below(rng, COUNT(forms))]);
+            gate = in_bytes(graph, gate, &byte_forms[hwnas_rng_below(rng, N_BYTE_FORMS)]);
         made = pair(graph, "mul", a, gate);
         break;
     }
@@ -304,7 +251,7 @@ static int random_node(hwnas_graph *graph, hwnas_rng *rng, const int *tensors, i
         made = pair(graph, functions[hwnas_rng_below(rng, COUNT(functions))], a, -1);
     }
     return hwnas_rng_below(rng, 4)
-               ? in_bytes(graph, made, &forms[hwnas_rng_below(rng, COUNT(forms))])
+               ? in_bytes(graph, made, &byte_forms[hwnas_rng_below(rng, N_BYTE_FORMS)])
                : made;
 }
 
@@ -320,7 +267,7 @@ static void random_graphs_of_bytes(void **state)
         hwnas_graph *graph = hwnas_graph_new("random", seed);
         int tensors[MOST], n = 1;
         const int x = seed % 2 ? add_wide_input(graph, 4, image) : add_wide_input(graph, 2, rows);
-        tensors[0] = in_bytes(graph, x, &forms[hwnas_rng_below(&rng, COUNT(forms))]);
+        tensors[0] = in_bytes(graph, x, &byte_forms[hwnas_rng_below(&rng, N_BYTE_FORMS)]);
         while (n < MOST) {
             tensors[n] = random_node(graph, &rng, tensors, n);
             n++;
@@ -369,9 +316,9 @@ static void channels_have_scales(void **state)
                                 false));
         tensor = i ? pair(graph, "tanh", tensor, -1) : tensor;
     }
-    hwnas_graph_add_output(graph, in_bytes(graph, tensor, &forms[1]));
+    hwnas_graph_add_output(graph, in_bytes(graph, tensor, &byte_forms[1]));
     const double worst = difference("channels", graph);
-    assert_true(worst <= 1.01 * forms[1].scale);
+    assert_true(worst <= 1.01 * byte_forms[1].scale);
     hwnas_graph_free(graph);
 }
 
@@ -389,11 +336,12 @@ static void other_things_are_no_tables(void **state)
         int made, other = -1, weight;
         hwnas_graph *graph = hwnas_graph_new("other", 1);
         const int given = add_wide_input(graph, 4, dims);
-        const int x = in_bytes(graph, given, &forms[0]);
+        const int x = in_bytes(graph, given, &byte_forms[0]);
         const int f = pair(graph, "tanh", x, -1);
         ok(hwnas_graph_add_constant(&weight, graph, "factors", 3, channels, factors));
         if (kind == 0)
-            made = pair(graph, "mul", f, in_bytes(graph, pair(graph, "abs", given, -1), &forms[2]));
+            made = pair(graph, "mul", f,
+                        in_bytes(graph, pair(graph, "abs", given, -1), &byte_forms[2]));
         else if (kind == 2)
             made = pair(graph, "mul", f, weight);
         else
@@ -402,12 +350,12 @@ static void other_things_are_no_tables(void **state)
             other = pair(graph, "softplus", f, -1);
         if (kind == 3)
             other = f;
-        hwnas_graph_add_output(graph, in_bytes(graph, made, &forms[1]));
+        hwnas_graph_add_output(graph, in_bytes(graph, made, &byte_forms[1]));
         if (other >= 0)
             hwnas_graph_add_output(graph, other);
         float *wanted = outcome(ref, graph, 3), *got = outcome(cpu[1], graph, 3);
         for (int64_t i = 0, n = count_outputs(graph); i < n; i++) /* a byte may go either way */
-            if (!(fabsf(wanted[i] - got[i]) <= 1.01F * forms[1].scale))
+            if (!(fabsf(wanted[i] - got[i]) <= 1.01F * byte_forms[1].scale))
                 fail_msg("%s: value %lld is %g, not %g", kinds[kind], (long long)i, got[i],
                          wanted[i]);
         free(wanted);
@@ -421,12 +369,12 @@ static void other_things_are_no_tables(void **state)
 static void squeeze_and_excite_works_on_bytes(void **state)
 {
     (void)state;
-    static const bytes odd = {HWNAS_UINT8, 0.03718F, 100}; /* between whose bytes no mean lies */
+    static const byte_form odd = {HWNAS_UINT8, 0.03718F, 100}; /* between whose bytes no mean lies */
     static const int64_t images[][4] = {
         {1, 32, 1, 2}, {2, 5, 3, 3}, {3, 144, 7, 7}, {1, 600, 12, 13}, {2, 16, 40, 40}};
     for (size_t k = 0; k < COUNT(images); k++)
-        for (size_t f = 0; f < COUNT(forms); f++) {
-            const bytes *before = &forms[f], *after = &forms[(f + k) % COUNT(forms)];
+        for (size_t f = 0; f < N_BYTE_FORMS; f++) {
+            const byte_form *before = &byte_forms[f], *after = &byte_forms[(f + k) % N_BYTE_FORMS];
             hwnas_graph *graph = hwnas_graph_new("excite", 1);
             const int x = in_bytes(graph, add_wide_input(graph, 4, images[k]), before);
             const int mean = pair(graph, "global_avg_pool", x, -1);

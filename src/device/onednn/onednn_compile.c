@@ -10,6 +10,7 @@
 #include "device/onednn/broadcasts.h"
 #include "device/onednn/byte_tables.h"
 #include "device/onednn/casts.h"
+#include "device/onednn/depthwise.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/dynamic.h"
 #include "device/onednn/fused.h"
@@ -189,6 +190,10 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     if (hwnas_onednn_is_move(root)) {
         s->kind = &hwnas_onednn_moves;
         return hwnas_onednn_move_compile(s, c->graph, root, c->groups.layouts, exec->arena);
+    }
+    if (hwnas_onednn_depthwise_fits(c->source, group, c->groups.layouts)) {
+        s->kind = &hwnas_onednn_depthwise;
+        return hwnas_onednn_depthwise_compile(s, c->source, group, exec->arena);
     }
     if (hwnas_onednn_pixels_fit(c->source, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_pixels;

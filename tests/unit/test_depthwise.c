@@ -1,0 +1,232 @@
+/* Depthwise convolutions of bytes, which the CPU computes in loops of its own where it has no VNNI.
+ * The truth is `ref`, which computes in floats what the graph says. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "byte_graphs.h"
+#include "device/onednn/onednn.h"
+#include "graph/op.h"
+
+static hwnas_device *cpu[2], *ref; /* with one thread and with two */
+
+static int open_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        cpu[i] = open_device("cpu", i + 1);
+    ref = open_device("ref", 1);
+    return 0;
+}
+
+static int close_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        hwnas_device_close(cpu[i]);
+    hwnas_device_close(ref);
+    return 0;
+}
+
+typedef struct conv {
+    int64_t image[4], kernel[2], stride[2], pad[4], dilation[2];
+    int in, out; /* forms of the bytes */
+    float most;  /* weight */
+    bool has_bias, has_scales, is_limited;
+} conv;
+
+static hwnas_attr numbers(int n, const int64_t *values)
+{
+    hwnas_attr attr = {.is_set = true, .n = n};
+    memcpy(attr.ints, values, (size_t)n * sizeof *values);
+    return attr;
+}
+
+/* Weights as bytes, each channel's with a scale of its own or all with one. */
+static int add_weights(hwnas_graph *graph, const conv *c, hwnas_rng *rng, float scale)
+{
+    const int64_t n_channels = c->image[1];
+    const int64_t dims[] = {n_channels, 1, c->kernel[0], c->kernel[1]};
+    const int64_t n = n_channels * c->kernel[0] * c->kernel[1];
+    float *values = hwnas_alloc((size_t)n * sizeof *values);
+    float *scales = hwnas_alloc((size_t)n_channels * sizeof *scales);
+    float *zeros = hwnas_alloc((size_t)n_channels * sizeof *zeros);
+    for (int64_t i = 0; i < n; i++) /* each third is as large as can be */
+        values[i] = hwnas_rng_below(rng, 3)
+                        ? (float)hwnas_rng_below(rng, (uint64_t)c->most) - floorf(c->most / 2)
+                    : hwnas_rng_below(rng, 2) ? c->most - 1
+                                              : -c->most;
+    for (int64_t i = 0; i < n_channels; i++)
+        scales[i] = scale * (1 + 0.01F * (float)(i % 17));
+    hwnas_attr attrs[8] = {{.is_set = true, .n = 1, .ints = {0}}}; /* the axis */
+    int inputs[3], out;
+    ok(hwnas_graph_add_constant(&inputs[0], graph, "weights", 4, dims, values));
+    ok(hwnas_graph_add_constant(&inputs[1], graph, "scales", c->has_scales, &n_channels, scales));
+    ok(hwnas_graph_add_constant(&inputs[2], graph, "zeros", c->has_scales, &n_channels, zeros));
+    graph->tensors[inputs[0]].dtype = graph->tensors[inputs[2]].dtype = HWNAS_INT8;
+    ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("dequantize_linear"), "floats", attrs, 3,
+                            inputs, false));
+    free(values);
+    free(scales);
+    free(zeros);
+    return out;
+}
+
+static int add_bias(hwnas_graph *graph, int64_t n, hwnas_rng *rng)
+{
+    int out;
+    float *values = hwnas_alloc((size_t)n * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = (float)hwnas_rng_below(rng, 200) * 0.0123F - 1.2F;
+    ok(hwnas_graph_add_constant(&out, graph, "bias", 1, &n, values));
+    free(values);
+    return out;
+}
+
+/* Hundredths and a little more, none of which lies between two bytes. */
+static int on_grid(hwnas_graph *graph, int x)
+{
+    x = pair(graph, "mul", x, number(graph, 100, HWNAS_FLOAT32));
+    x = pair(graph, "round", x, -1);
+    x = pair(graph, "mul", x, number(graph, 0.01F, HWNAS_FLOAT32));
+    return pair(graph, "add", x, number(graph, 0.002F, HWNAS_FLOAT32));
+}
+
+static hwnas_graph *graph_of(const conv *c, uint64_t seed)
+{
+    hwnas_rng rng = hwnas_rng_new(seed, 3);
+    hwnas_graph *graph = hwnas_graph_new("depthwise", seed);
+    int x, made;
+    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, c->image));
+    x = in_bytes(graph, on_grid(graph, x), &byte_forms[c->in]);
+    const int64_t n_channels = c->image[1], n_points = c->kernel[0] * c->kernel[1];
+    /* So that results fill the bytes: inputs are between -1 and 1, weights about half of `most`. */
+    const float scale = 3.0F / (c->most * sqrtf((float)n_points));
+    const int inputs[] = {x, add_weights(graph, c, &rng, scale),
+                          c->has_bias ? add_bias(graph, n_channels, &rng) : -1};
+    hwnas_attr attrs[8] = {numbers(1, &n_channels),
+                           numbers(2, c->kernel),
+                           numbers(2, c->stride),
+                           numbers(4, c->pad),
+                           numbers(2, c->dilation),
+                           numbers(1, &n_channels),
+                           numbers(1, &(int64_t){c->has_bias})};
+    ok(hwnas_graph_add_node(&made, graph, hwnas_op_by_name("conv"), "conv", attrs, 2 + c->has_bias,
+                            inputs, false));
+    if (c->is_limited)
+        made = add(graph, "relu6", "", made, -1);
+    hwnas_graph_add_output(graph, in_bytes(graph, made, &byte_forms[c->out]));
+    return graph;
+}
+
+/* That the loops run, and not oneDNN, where they are for: else this would test nothing of them. */
+static void check_how(const hwnas_graph *graph)
+{
+    hwnas_exec *exec;
+    const hwnas_exec_step *steps;
+    ok(hwnas_device_compile(&exec, cpu[0], graph, NULL));
+    const size_t n = cpu[0]->ops->steps(exec, &steps);
+    bool is_own = false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < steps[i].n_nodes; k++)
+            is_own |= graph->nodes[steps[i].nodes[k]].op->id == HWNAS_OP_CONV &&
+                      !strcmp(steps[i].how, "own loops");
+    hwnas_exec_free(exec);
+#if defined __x86_64__
+    if (__builtin_cpu_supports("avx2") && !hwnas_onednn_is_native(HWNAS_S8))
+        assert_true(is_own);
+#endif
+}
+
+/* Each value is that of `ref`, or, where it lies between two bytes, now and then the next one. */
+static void check(const conv *c, uint64_t seed)
+{
+    hwnas_graph *graph = graph_of(c, seed);
+    const float step = byte_forms[c->out].scale;
+    const int64_t n = count_outputs(graph);
+    float *wanted = outcome(ref, graph, seed);
+    for (int d = 0; d < 2; d++) {
+        int64_t n_next = 0;
+        float *got = outcome(cpu[d], graph, seed);
+        for (int64_t i = 0; i < n; i++) {
+            const float off = fabsf(got[i] - wanted[i]);
+            n_next += off > 0.01F * step;
+            if (!(off <= 1.01F * step))
+                fail_msg("case %d with %d threads: value %lld of %lld is %g, not %g", (int)seed,
+                         d + 1, (long long)i, (long long)n, got[i], wanted[i]);
+        }
+        if (n_next > 2 + n / 500)
+            fail_msg("case %d with %d threads: %lld of %lld values are off by one", (int)seed,
+                     d + 1, (long long)n_next, (long long)n);
+        free(got);
+    }
+    free(wanted);
+    check_how(graph);
+    hwnas_graph_free(graph);
+}
+
+static int64_t between(hwnas_rng *rng, int64_t low, int64_t high)
+{
+    return low + (int64_t)hwnas_rng_below(rng, (uint64_t)(high - low + 1));
+}
+
+/* Kernels of all sizes, of which each lies on the image in part. */
+static void random_convolutions(void **state)
+{
+    (void)state;
+    enum { CASES = 250 };
+    static const int64_t channels[] = {32, 33, 40, 63, 64, 95, 144};
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        hwnas_rng rng = hwnas_rng_new(seed, 9);
+        conv c = {.in = (int)hwnas_rng_below(&rng, N_BYTE_FORMS),
+                  .out = (int)hwnas_rng_below(&rng, N_BYTE_FORMS),
+                  .most = hwnas_rng_below(&rng, 2) ? 128 : 64,
+                  .has_bias = hwnas_rng_below(&rng, 2),
+                  .has_scales = hwnas_rng_below(&rng, 2),
+                  .is_limited = hwnas_rng_below(&rng, 2)};
+        c.image[0] = between(&rng, 1, 3);
+        c.image[1] = channels[hwnas_rng_below(&rng, COUNT(channels))];
+        for (int i = 0; i < 2; i++) {
+            c.kernel[i] = between(&rng, 1, 5);
+            c.stride[i] = between(&rng, 1, 3);
+            c.dilation[i] = between(&rng, 1, 2);
+            const int64_t reach = (c.kernel[i] - 1) * c.dilation[i];
+            c.image[2 + i] = reach + between(&rng, 1, 12);
+            c.pad[i] = between(&rng, 0, reach / 2);
+            c.pad[2 + i] = between(&rng, 0, reach / 2);
+        }
+        check(&c, seed);
+    }
+}
+
+/* As large as a kernel may be, and rows of more pixels than are taken at a time. */
+static void large_ones(void **state)
+{
+    (void)state;
+    static const conv cases[] = {
+        {{1, 64, 20, 20}, {7, 7}, {1, 1}, {3, 3, 3, 3}, {1, 1}, 0, 1, 128, true, true, false},
+        {{1, 32, 17, 17}, {8, 8}, {2, 2}, {3, 3, 4, 4}, {1, 1}, 1, 0, 128, false, true, false},
+        {{1, 32, 9, 100}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 2, 2, 128, true, false, true},
+        {{2, 96, 7, 131}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 3, 3, 128, true, true, true},
+        {{1, 48, 1, 300}, {1, 9}, {1, 3}, {0, 4, 0, 4}, {1, 1}, 2, 3, 128, true, true, false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        check(&cases[i], 1000 + i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_convolutions),
+        cmocka_unit_test(large_ones),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
