@@ -309,6 +309,16 @@ void hwnas_quantize_places_find(hwnas_quantize_places *out, const hwnas_graph *g
                          !hwnas_dtype_is_whole(graph->tensors[i].dtype);
 }
 
+bool hwnas_is_depthwise(const hwnas_graph *graph, const hwnas_node *node)
+{
+    if (node->op->id != HWNAS_OP_CONV || !is_image(hwnas_node_output(graph, node)))
+        return false;
+    const int64_t n_channels = hwnas_node_input(graph, node, 0)->dims[1];
+    const int64_t *kernel = hwnas_node_input(graph, node, 1)->dims;
+    return n_channels >= HWNAS_DEPTHWISE_CHANNELS && kernel[0] == n_channels && kernel[1] == 1 &&
+           kernel[2] * kernel[3] <= HWNAS_DEPTHWISE_POINTS;
+}
+
 /* Has no padding, where zeros are added up beside the bytes. */
 static bool has_no_padding(const hwnas_graph *graph, const hwnas_node *node)
 {
@@ -322,15 +332,15 @@ static bool has_no_padding(const hwnas_graph *graph, const hwnas_node *node)
            hwnas_node_attr(node, "groups")->ints[0] == 1;
 }
 
-/* Loops of the device take a zero point off where they read a byte, and tables have it in them. A
- * product of bytes computes a sum of its weights for it; with AVX2 alone it does so for signed
- * bytes as well. */
+/* Loops of the device take a zero point off where they read a byte, and tables have it in them.
+ * Without VNNI, where weights have 7 bits, depthwise convolutions are such loops, and a product of
+ * bytes computes the sum of its weights, which a zero point needs, for signed bytes anyway. */
 static bool reads_zero(const hwnas_quantize_places *q, const hwnas_graph *graph, size_t n,
                        int weight_bits)
 {
     const hwnas_node *node = &graph->nodes[n];
     if (is_byte_product(q, graph, n))
-        return weight_bits < 8 && has_no_padding(graph, node);
+        return weight_bits < 8 && (has_no_padding(graph, node) || hwnas_is_depthwise(graph, node));
     return node->op->id == HWNAS_OP_GLOBAL_AVG_POOL || is_long(node) ||
            hwnas_excites(graph, node) >= 0 ||
            (node->op->id == HWNAS_OP_MUL && q->is_quantized[n]); /* x f(x) */
@@ -346,8 +356,10 @@ bool *hwnas_takes_zero(const hwnas_quantize_places *q, const hwnas_graph *graph,
         for (int i = 0; i < node->n_inputs; i++)
             if (hwnas_reads_bytes(q, graph, n, i) && !reads_zero(q, graph, n, weight_bits))
                 out[node->inputs[i]] = false;
+        const bool is_loop = weight_bits < 8 && hwnas_is_depthwise(graph, node);
         /* Primitives, which are slower with one: 0.4 ms for 0.3 of a depthwise convolution. */
-        if (is_byte_product(q, graph, n) || passes(graph, node) || node->op->id == HWNAS_OP_ADD)
+        if ((is_byte_product(q, graph, n) && !is_loop) || passes(graph, node) ||
+            node->op->id == HWNAS_OP_ADD)
             out[node->output] = false;
     }
     return out;

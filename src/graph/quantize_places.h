@@ -27,9 +27,14 @@ bool hwnas_reads_bytes(const hwnas_quantize_places *places, const hwnas_graph *g
  */
 int hwnas_excites(const hwnas_graph *graph, const hwnas_node *node);
 
+/* A convolution of images that has a kernel for each channel, of a size that the CPU has loops of
+ * its own for. */
+enum { HWNAS_DEPTHWISE_CHANNELS = 32 /* or more */, HWNAS_DEPTHWISE_POINTS = 64 /* or less */ };
+bool hwnas_is_depthwise(const hwnas_graph *graph, const hwnas_node *node);
+
 /* By tensor: whether a zero point costs none of those that read its bytes anything, so that all
- * bytes may stand for values that are there. With weights of 7 bits products of pixels are among
- * them. Yours to free(). */
+ * bytes may stand for values that are there. With weights of 7 bits products of pixels and
+ * depthwise convolutions are among them. Yours to free(). */
 bool *hwnas_takes_zero(const hwnas_quantize_places *places, const hwnas_graph *graph,
                        int weight_bits);
 

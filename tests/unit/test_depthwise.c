@@ -40,7 +40,8 @@ typedef struct conv {
     int64_t image[4], kernel[2], stride[2], pad[4], dilation[2];
     int in, out; /* forms of the bytes */
     float most;  /* weight */
-    bool has_bias, has_scales, is_limited;
+    bool has_bias, has_scales;
+    const char *function; /* behind it, or NULL */
 } conv;
 
 static hwnas_attr numbers(int n, const int64_t *values)
@@ -121,8 +122,8 @@ static hwnas_graph *graph_of(const conv *c, uint64_t seed)
                            numbers(1, &(int64_t){c->has_bias})};
     ok(hwnas_graph_add_node(&made, graph, hwnas_op_by_name("conv"), "conv", attrs, 2 + c->has_bias,
                             inputs, false));
-    if (c->is_limited)
-        made = add(graph, "relu6", "", made, -1);
+    if (c->function)
+        made = add(graph, c->function, "", made, -1);
     hwnas_graph_add_output(graph, in_bytes(graph, made, &byte_forms[c->out]));
     return graph;
 }
@@ -184,6 +185,8 @@ static void random_convolutions(void **state)
     (void)state;
     enum { CASES = 250 };
     static const int64_t channels[] = {32, 33, 40, 63, 64, 95, 144};
+    static const char *const functions[] = {NULL,         NULL,   "relu", "relu6", "leaky_relu",
+                                            "hard_swish", "silu", "tanh", "gelu"};
     for (uint64_t seed = 0; seed < CASES; seed++) {
         hwnas_rng rng = hwnas_rng_new(seed, 9);
         conv c = {.in = (int)hwnas_rng_below(&rng, N_BYTE_FORMS),
@@ -191,7 +194,7 @@ static void random_convolutions(void **state)
                   .most = hwnas_rng_below(&rng, 2) ? 128 : 64,
                   .has_bias = hwnas_rng_below(&rng, 2),
                   .has_scales = hwnas_rng_below(&rng, 2),
-                  .is_limited = hwnas_rng_below(&rng, 2)};
+                  .function = functions[hwnas_rng_below(&rng, COUNT(functions))]};
         c.image[0] = between(&rng, 1, 3);
         c.image[1] = channels[hwnas_rng_below(&rng, COUNT(channels))];
         for (int i = 0; i < 2; i++) {
@@ -212,11 +215,11 @@ static void large_ones(void **state)
 {
     (void)state;
     static const conv cases[] = {
-        {{1, 64, 20, 20}, {7, 7}, {1, 1}, {3, 3, 3, 3}, {1, 1}, 0, 1, 128, true, true, false},
-        {{1, 32, 17, 17}, {8, 8}, {2, 2}, {3, 3, 4, 4}, {1, 1}, 1, 0, 128, false, true, false},
-        {{1, 32, 9, 100}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 2, 2, 128, true, false, true},
-        {{2, 96, 7, 131}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 3, 3, 128, true, true, true},
-        {{1, 48, 1, 300}, {1, 9}, {1, 3}, {0, 4, 0, 4}, {1, 1}, 2, 3, 128, true, true, false},
+        {{1, 64, 20, 20}, {7, 7}, {1, 1}, {3, 3, 3, 3}, {1, 1}, 0, 1, 128, true, true, NULL},
+        {{1, 32, 17, 17}, {8, 8}, {2, 2}, {3, 3, 4, 4}, {1, 1}, 1, 0, 128, false, true, NULL},
+        {{1, 32, 9, 100}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 2, 2, 128, true, false, "relu6"},
+        {{2, 96, 7, 131}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 3, 3, 128, true, true, "relu6"},
+        {{1, 48, 1, 300}, {1, 9}, {1, 3}, {0, 4, 0, 4}, {1, 1}, 2, 3, 128, true, true, NULL},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         check(&cases[i], 1000 + i);

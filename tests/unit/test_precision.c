@@ -469,10 +469,14 @@ static bool is_product(const hwnas_node *node)
     return node->op->class == HWNAS_CLASS_PRODUCT;
 }
 
-static bool is_depthwise_or_sum(const hwnas_node *node)
+static bool is_depthwise(const hwnas_node *node)
 {
-    return node->op->id == HWNAS_OP_ADD ||
-           (node->op->id == HWNAS_OP_CONV && hwnas_node_attr(node, "groups")->ints[0] > 1);
+    return node->op->id == HWNAS_OP_CONV && hwnas_node_attr(node, "groups")->ints[0] > 1;
+}
+
+static bool is_sum(const hwnas_node *node)
+{
+    return node->op->id == HWNAS_OP_ADD;
 }
 
 /* Whether such a node reads what is dequantised from the tensor `bytes`. */
@@ -489,14 +493,15 @@ static bool is_read_by(const hwnas_graph *graph, int bytes, bool (*is)(const hwn
 }
 
 /* Zero points stand where they cost nothing: before means, tables and factors of channels, and with
- * weights of 7 bits before products of pixels; never before a depthwise convolution or a sum. */
+ * weights of 7 bits before products of pixels, and before and behind depthwise convolutions; never
+ * before a sum. */
 static void zero_points_stand_where_they_cost_nothing(void **state)
 {
     (void)state;
     for (int bits = 7; bits <= 8; bits++) {
         hwnas_graph *graph = build(HWNAS_TEST_DATA "/squeezed.yaml", ""), *quantized;
         hwnas_range *ranges = hwnas_alloc(graph->n_tensors * sizeof *ranges);
-        size_t n_zeros = 0, n_products = 0;
+        size_t n_zeros = 0, n_products = 0, n_before = 0, n_behind = 0; /* depthwise ones */
         int *origin;
         for (size_t i = 0; i < graph->n_tensors; i++)
             ranges[i] = (hwnas_range){-1, 3};
@@ -511,9 +516,14 @@ static void zero_points_stand_where_they_cost_nothing(void **state)
                 continue;
             n_zeros++;
             n_products += is_read_by(quantized, q->output, is_product);
-            assert_false(is_read_by(quantized, q->output, is_depthwise_or_sum));
+            n_before += is_read_by(quantized, q->output, is_depthwise);
+            n_behind +=
+                is_depthwise(&quantized->nodes[hwnas_node_input(quantized, q, 0)->producer]);
+            assert_false(is_read_by(quantized, q->output, is_sum));
         }
         assert_true(n_zeros >= 2);
+        assert_int_equal(n_before, bits == 7 ? 2 : 0);
+        assert_int_equal(n_behind, bits == 7 ? 1 : 0); /* the other has a function behind it */
         assert_true(bits == 7 ? n_products > 0 : n_products == 0);
         free(origin);
         free(ranges);

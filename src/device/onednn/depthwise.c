@@ -13,16 +13,17 @@
 #include <immintrin.h>
 #endif
 
+#include "device/onednn/posts.h"
 #include "device/onednn/requantize.h"
 #include "device/onednn/windows.h"
 #include "graph/op.h"
+#include "graph/quantize_places.h"
 
 enum {
-    BLOCK = 32,  /* channels at a time */
-    AT_ONCE = 2, /* points of the kernel at a time */
-    LANES = 8,   /* sums in a vector */
+    BLOCK = HWNAS_DEPTHWISE_CHANNELS, /* at a time */
+    AT_ONCE = 2,                      /* points of the kernel at a time */
+    LANES = 8,                        /* sums in a vector */
     VECTORS = BLOCK / LANES,
-    MOST_POINTS = 64,
     SIGN = 128, /* from signed bytes to unsigned ones */
 };
 
@@ -36,7 +37,11 @@ typedef struct depthwise {
     int32_t *begins;
     float *factors, *offsets;
     uint8_t *blank; /* a pixel beside the image */
-    float low, high;
+    /* Functions behind, unless all are limits: then the results are in units of their bytes, and
+     * the limits among those of the bytes. */
+    int n_posts;
+    hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS];
+    float unit, per_byte, low, high;
     int32_t zero;
     bool in_is_signed, out_is_signed;
 } depthwise;
@@ -53,30 +58,19 @@ static bool has_instructions(void)
 #endif
 }
 
-static bool is_depthwise(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
-    const hwnas_tensor *kernel = hwnas_node_input(graph, node, 1);
-    return node->op->id == HWNAS_OP_CONV && in->rank == 4 &&
-           hwnas_node_attr(node, "groups")->ints[0] == in->dims[1] &&
-           kernel->dims[0] == in->dims[1] && in->dims[1] >= BLOCK &&
-           kernel->dims[2] * kernel->dims[3] <= MOST_POINTS;
-}
-
 static bool is_limit(const hwnas_onednn_post *p)
 {
-    return p->operand < 0 &&
-           (p->alg == dnnl_eltwise_clip || (p->alg == dnnl_eltwise_relu && p->alpha == 0));
+    return p->alg == dnnl_eltwise_clip || (p->alg == dnnl_eltwise_relu && p->alpha == 0);
 }
 
 bool hwnas_onednn_depthwise_fits(const hwnas_onednn_source *source, const hwnas_onednn_group *group,
                                  const hwnas_onednn_layout *layouts)
 {
     for (int i = 0; i < group->n_posts; i++)
-        if (!is_limit(&group->posts[i]))
+        if (group->posts[i].operand >= 0 || !hwnas_onednn_has_post(&group->posts[i]))
             return false;
     return has_instructions() && group->is_product_of_bytes &&
-           is_depthwise(source->graph, &source->graph->nodes[group->chain.nodes[0]]) &&
+           hwnas_is_depthwise(source->graph, &source->graph->nodes[group->chain.nodes[0]]) &&
            hwnas_onednn_is_int8(source, group->chain.output) &&
            layouts[group->reads[0]] == HWNAS_ONEDNN_IMAGE &&
            layouts[group->chain.output] == HWNAS_ONEDNN_IMAGE;
@@ -145,8 +139,8 @@ static void add_channels(depthwise *d, hwnas_onednn_step *step, const hwnas_oned
     for (int64_t i = 0; i < n; i++) {
         const int64_t c = first_of(d, i / BLOCK) + channel_at((int)(i % BLOCK));
         d->begins[i] = begin_of(d, kernel, c, q->in[0].zero + (d->in_is_signed ? SIGN : 0));
-        d->factors[i] = q->scales[q->n_scales > 1 ? c : 0] * q->unit / q->out.scale;
-        d->offsets[i] = bias ? bias[c] / q->out.scale : 0;
+        d->factors[i] = q->scales[q->n_scales > 1 ? c : 0] * q->unit / d->unit;
+        d->offsets[i] = bias ? bias[c] / d->unit : 0;
     }
 }
 
@@ -155,11 +149,10 @@ static float limited(float x, float low, float high)
     return fminf(fmaxf(x, low), high);
 }
 
-/* What is left of all numbers by what stands behind the convolution, before the zero point is
- * added. */
-static void find_limits(depthwise *d, const hwnas_onednn_requantize *q)
+/* What is left of all numbers by the limits behind the convolution and by those of a byte, before
+ * the zero point is added. */
+static void find_limits(depthwise *d, const hwnas_onednn_group *g)
 {
-    const hwnas_onednn_group *g = q->group;
     d->low = -INFINITY;
     d->high = INFINITY;
     for (int i = 0; i <= g->n_posts; i++) {
@@ -168,13 +161,30 @@ static void find_limits(depthwise *d, const hwnas_onednn_requantize *q)
         if (i == g->n_posts) {
             low = (float)((d->out_is_signed ? INT8_MIN : 0) - d->zero);
             high = (float)((d->out_is_signed ? INT8_MAX : UINT8_MAX) - d->zero);
+        } else if (d->n_posts) {
+            continue;
         } else if (p->alg == dnnl_eltwise_clip) {
-            low = p->alpha / q->out.scale;
-            high = p->beta / q->out.scale;
+            low = p->alpha / d->unit;
+            high = p->beta / d->unit;
         }
         d->low = limited(d->low, low, high);
         d->high = limited(d->high, low, high);
     }
+}
+
+static void add_posts(depthwise *d, const hwnas_onednn_requantize *q)
+{
+    const hwnas_onednn_group *g = q->group;
+    d->zero = q->out.zero;
+    d->unit = q->out.scale;
+    for (int i = 0; i < g->n_posts; i++)
+        if (!is_limit(&g->posts[i])) {
+            d->n_posts = g->n_posts;
+            d->unit = 1;
+        }
+    memcpy(d->posts, g->posts, sizeof d->posts);
+    d->per_byte = d->unit / q->out.scale;
+    find_limits(d, g);
 }
 
 static hwnas_status add_constants(depthwise *d, hwnas_onednn_step *step,
@@ -188,8 +198,7 @@ static hwnas_status add_constants(depthwise *d, hwnas_onednn_step *step,
     void *kernel = NULL, *bias = NULL;
     hwnas_onednn_requantize q;
     hwnas_onednn_requantize_init(&q, source, group);
-    d->zero = q.out.zero;
-    find_limits(d, &q);
+    add_posts(d, &q);
     const size_t n = (size_t)(d->n_channels * d->n_points);
     TRY_OUT(hwnas_try_alloc(&kernel, n * sizeof(float), step->name));
     hwnas_tensor_fill(hwnas_node_input(graph, dequantize, 0), kernel);
@@ -240,7 +249,7 @@ hwnas_status hwnas_onednn_depthwise_compile(hwnas_onednn_step *step,
 
 /* Where the points of the kernel are for a pixel of the result. */
 typedef struct reads {
-    const uint8_t *at[MOST_POINTS];
+    const uint8_t *at[HWNAS_DEPTHWISE_POINTS];
 } reads;
 
 #if defined __x86_64__
@@ -276,9 +285,14 @@ store_bytes(uint8_t *out, const __m256i sums[VECTORS], const depthwise *d, int64
     const __m256i zero = _mm256_set1_epi16((int16_t)d->zero);
     __m256i whole[VECTORS];
     for (int i = 0; i < VECTORS; i++) {
-        const __m256 x =
+        hwnas_half x =
             _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[i]), _mm256_loadu_ps(factors + i * LANES),
                             _mm256_loadu_ps(offsets + i * LANES));
+        if (d->n_posts) {
+            for (int k = 0; k < d->n_posts; k++)
+                hwnas_onednn_apply_post(&x, &d->posts[k]);
+            x *= d->per_byte;
+        }
         whole[i] = _mm256_cvtps_epi32(_mm256_min_ps(_mm256_max_ps(x, low), high));
     }
     const __m256i a = _mm256_add_epi16(_mm256_packs_epi32(whole[0], whole[1]), zero);
@@ -344,7 +358,7 @@ static void compute_row(const depthwise *d, const uint8_t *image, uint8_t *out, 
 {
     enum { MOST = 32 };
     reads pixels[MOST];
-    ptrdiff_t step[MOST_POINTS];
+    ptrdiff_t step[HWNAS_DEPTHWISE_POINTS];
     for (int64_t x = 0; x < d->out[1]; x += MOST) {
         int n = 0;
         for (; n < MOST && x + n < d->out[1]; n++) {

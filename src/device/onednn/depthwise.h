@@ -7,7 +7,7 @@
 #include "device/onednn/onednn_steps.h"
 
 /* Whether a group is one: of images of at least 32 channels that lie last, with nothing behind it
- * but limits and the quantisation at its end. */
+ * but functions of each value and the quantisation at its end. */
 bool hwnas_onednn_depthwise_fits(const hwnas_onednn_source *source, const hwnas_onednn_group *group,
                                  const hwnas_onednn_layout *layouts);
 HWNAS_CHECKED hwnas_status hwnas_onednn_depthwise_compile(hwnas_onednn_step *step,
