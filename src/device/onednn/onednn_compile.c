@@ -8,6 +8,7 @@
 
 #include "device/ranges.h"
 #include "device/onednn/broadcasts.h"
+#include "device/onednn/byte_convs.h"
 #include "device/onednn/byte_tables.h"
 #include "device/onednn/casts.h"
 #include "device/onednn/depthwise.h"
@@ -194,6 +195,10 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     if (hwnas_onednn_depthwise_fits(c->source, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_depthwise;
         return hwnas_onednn_depthwise_compile(s, c->source, group, exec->arena);
+    }
+    if (hwnas_onednn_byte_conv_fits(c->source, group, c->groups.layouts)) {
+        s->kind = &hwnas_onednn_byte_conv;
+        return hwnas_onednn_byte_conv_compile(s, s->device, c->source, group, exec->arena);
     }
     if (hwnas_onednn_pixels_fit(c->source, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_pixels;

@@ -1,5 +1,5 @@
-/* Depthwise convolutions of bytes, which the CPU computes in loops of its own where it has no VNNI.
- * The truth is `ref`, which computes in floats what the graph says. */
+/* Convolutions of bytes, which the CPU computes in loops of its own where it has no VNNI. The truth
+ * is `ref`, which computes in floats what the graph says. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "byte_graphs.h"
 #include "device/onednn/onednn.h"
+#include "device/onednn/windows.h"
 #include "graph/op.h"
 
 static hwnas_device *cpu[2], *ref; /* with one thread and with two */
@@ -42,6 +43,8 @@ typedef struct conv {
     float most;  /* weight */
     bool has_bias, has_scales;
     const char *function; /* behind it, or NULL */
+    int64_t n_out;        /* 0: a depthwise one */
+    bool adds;            /* another tensor of bytes to the result, before the function */
 } conv;
 
 static hwnas_attr numbers(int n, const int64_t *values)
@@ -51,12 +54,17 @@ static hwnas_attr numbers(int n, const int64_t *values)
     return attr;
 }
 
+static int64_t n_out_of(const conv *c)
+{
+    return c->n_out ? c->n_out : c->image[1];
+}
+
 /* Weights as bytes, each channel's with a scale of its own or all with one. */
 static int add_weights(hwnas_graph *graph, const conv *c, hwnas_rng *rng, float scale)
 {
-    const int64_t n_channels = c->image[1];
-    const int64_t dims[] = {n_channels, 1, c->kernel[0], c->kernel[1]};
-    const int64_t n = n_channels * c->kernel[0] * c->kernel[1];
+    const int64_t n_channels = n_out_of(c);
+    const int64_t dims[] = {n_channels, c->n_out ? c->image[1] : 1, c->kernel[0], c->kernel[1]};
+    const int64_t n = n_channels * dims[1] * c->kernel[0] * c->kernel[1];
     float *values = hwnas_alloc((size_t)n * sizeof *values);
     float *scales = hwnas_alloc((size_t)n_channels * sizeof *scales);
     float *zeros = hwnas_alloc((size_t)n_channels * sizeof *zeros);
@@ -101,27 +109,38 @@ static int on_grid(hwnas_graph *graph, int x)
     return pair(graph, "add", x, number(graph, 0.002F, HWNAS_FLOAT32));
 }
 
+/* An input as bytes. */
+static int add_bytes(hwnas_graph *graph, const char *name, const int64_t *dims, int form)
+{
+    int x;
+    ok(hwnas_graph_add_input(&x, graph, name, HWNAS_FLOAT32, 4, dims));
+    return in_bytes(graph, on_grid(graph, x), &byte_forms[form]);
+}
+
 static hwnas_graph *graph_of(const conv *c, uint64_t seed)
 {
     hwnas_rng rng = hwnas_rng_new(seed, 3);
-    hwnas_graph *graph = hwnas_graph_new("depthwise", seed);
-    int x, made;
-    ok(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 4, c->image));
-    x = in_bytes(graph, on_grid(graph, x), &byte_forms[c->in]);
-    const int64_t n_channels = c->image[1], n_points = c->kernel[0] * c->kernel[1];
+    hwnas_graph *graph = hwnas_graph_new("conv", seed);
+    int made;
+    const int x = add_bytes(graph, "x", c->image, c->in);
+    const int64_t n_out = n_out_of(c), groups = c->n_out ? 1 : c->image[1];
+    const int64_t n_products = c->kernel[0] * c->kernel[1] * (c->n_out ? c->image[1] : 1);
     /* So that results fill the bytes: inputs are between -1 and 1, weights about half of `most`. */
-    const float scale = 3.0F / (c->most * sqrtf((float)n_points));
+    const float scale = 3.0F / (c->most * sqrtf((float)n_products));
     const int inputs[] = {x, add_weights(graph, c, &rng, scale),
-                          c->has_bias ? add_bias(graph, n_channels, &rng) : -1};
-    hwnas_attr attrs[8] = {numbers(1, &n_channels),
+                          c->has_bias ? add_bias(graph, n_out, &rng) : -1};
+    hwnas_attr attrs[8] = {numbers(1, &n_out),
                            numbers(2, c->kernel),
                            numbers(2, c->stride),
                            numbers(4, c->pad),
                            numbers(2, c->dilation),
-                           numbers(1, &n_channels),
+                           numbers(1, &groups),
                            numbers(1, &(int64_t){c->has_bias})};
     ok(hwnas_graph_add_node(&made, graph, hwnas_op_by_name("conv"), "conv", attrs, 2 + c->has_bias,
                             inputs, false));
+    if (c->adds)
+        made = pair(graph, "add", made,
+                    add_bytes(graph, "added", graph->tensors[made].dims, (int)seed % N_BYTE_FORMS));
     if (c->function)
         made = add(graph, c->function, "", made, -1);
     hwnas_graph_add_output(graph, in_bytes(graph, made, &byte_forms[c->out]));
@@ -129,13 +148,16 @@ static hwnas_graph *graph_of(const conv *c, uint64_t seed)
 }
 
 /* That the loops run, and not oneDNN, where they are for: else this would test nothing of them. */
-static void check_how(const hwnas_graph *graph)
+static void check_how(const hwnas_graph *graph, uint64_t seed)
 {
     hwnas_exec *exec;
     const hwnas_exec_step *steps;
     ok(hwnas_device_compile(&exec, cpu[0], graph, NULL));
     const size_t n = cpu[0]->ops->steps(exec, &steps);
-    bool is_own = false;
+    bool is_own = false, is_refused = false; /* what oneDNN computes wrongly is in no group */
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        is_refused |= graph->nodes[i].op->id == HWNAS_OP_CONV &&
+                      hwnas_onednn_is_wrong(graph, &graph->nodes[i]);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < steps[i].n_nodes; k++)
             is_own |= graph->nodes[steps[i].nodes[k]].op->id == HWNAS_OP_CONV &&
@@ -143,7 +165,8 @@ static void check_how(const hwnas_graph *graph)
     hwnas_exec_free(exec);
 #if defined __x86_64__
     if (__builtin_cpu_supports("avx2") && !hwnas_onednn_is_native(HWNAS_S8))
-        assert_true(is_own);
+        if (!is_own && !is_refused)
+            fail_msg("case %d is not computed by loops of ours", (int)seed);
 #endif
 }
 
@@ -170,7 +193,7 @@ static void check(const conv *c, uint64_t seed)
         free(got);
     }
     free(wanted);
-    check_how(graph);
+    check_how(graph, seed);
     hwnas_graph_free(graph);
 }
 
@@ -179,33 +202,59 @@ static int64_t between(hwnas_rng *rng, int64_t low, int64_t high)
     return low + (int64_t)hwnas_rng_below(rng, (uint64_t)(high - low + 1));
 }
 
+static conv random_conv(hwnas_rng *rng, int64_t n_in, int64_t most_points)
+{
+    conv c = {.in = (int)hwnas_rng_below(rng, N_BYTE_FORMS),
+              .out = (int)hwnas_rng_below(rng, N_BYTE_FORMS),
+              .has_bias = hwnas_rng_below(rng, 2),
+              .has_scales = hwnas_rng_below(rng, 2)};
+    c.image[0] = between(rng, 1, 3);
+    c.image[1] = n_in;
+    for (int i = 0; i < 2; i++) {
+        c.kernel[i] = between(rng, 1, most_points);
+        c.stride[i] = between(rng, 1, 3);
+        c.dilation[i] = between(rng, 1, 2);
+        const int64_t reach = (c.kernel[i] - 1) * c.dilation[i];
+        c.image[2 + i] = reach + between(rng, 1, 12);
+        c.pad[i] = between(rng, 0, reach / 2);
+        c.pad[2 + i] = between(rng, 0, reach / 2);
+    }
+    return c;
+}
+
 /* Kernels of all sizes, of which each lies on the image in part. */
-static void random_convolutions(void **state)
+static void random_depthwise_ones(void **state)
 {
     (void)state;
-    enum { CASES = 250 };
+    enum { CASES = 200 };
     static const int64_t channels[] = {32, 33, 40, 63, 64, 95, 144};
     static const char *const functions[] = {NULL,         NULL,   "relu", "relu6", "leaky_relu",
                                             "hard_swish", "silu", "tanh", "gelu"};
     for (uint64_t seed = 0; seed < CASES; seed++) {
         hwnas_rng rng = hwnas_rng_new(seed, 9);
-        conv c = {.in = (int)hwnas_rng_below(&rng, N_BYTE_FORMS),
-                  .out = (int)hwnas_rng_below(&rng, N_BYTE_FORMS),
-                  .most = hwnas_rng_below(&rng, 2) ? 128 : 64,
-                  .has_bias = hwnas_rng_below(&rng, 2),
-                  .has_scales = hwnas_rng_below(&rng, 2),
-                  .function = functions[hwnas_rng_below(&rng, COUNT(functions))]};
-        c.image[0] = between(&rng, 1, 3);
-        c.image[1] = channels[hwnas_rng_below(&rng, COUNT(channels))];
-        for (int i = 0; i < 2; i++) {
-            c.kernel[i] = between(&rng, 1, 5);
-            c.stride[i] = between(&rng, 1, 3);
-            c.dilation[i] = between(&rng, 1, 2);
-            const int64_t reach = (c.kernel[i] - 1) * c.dilation[i];
-            c.image[2 + i] = reach + between(&rng, 1, 12);
-            c.pad[i] = between(&rng, 0, reach / 2);
-            c.pad[2 + i] = between(&rng, 0, reach / 2);
-        }
+        conv c = random_conv(&rng, channels[hwnas_rng_below(&rng, COUNT(channels))], 5);
+        c.most = hwnas_rng_below(&rng, 2) ? 128 : 64;
+        c.function = functions[hwnas_rng_below(&rng, COUNT(functions))];
+        check(&c, seed);
+    }
+}
+
+/* Points of many channels, and larger kernels of few. */
+static void random_dense_ones(void **state)
+{
+    (void)state;
+    enum { CASES = 200, FEW = 8 };
+    static const int64_t from[] = {1, 2, 3, 4, 7, 8, 16, 21, 64}, to[] = {32, 33, 48, 95, 128};
+    static const char *const functions[] = {NULL, "relu", "relu6"};
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        hwnas_rng rng = hwnas_rng_new(seed, 11);
+        const int64_t n_in = from[hwnas_rng_below(&rng, COUNT(from))];
+        conv c = random_conv(&rng, n_in, n_in < FEW ? 5 : 1);
+        c.dilation[1] = 1;
+        c.most = 64;
+        c.n_out = to[hwnas_rng_below(&rng, COUNT(to))];
+        c.function = functions[hwnas_rng_below(&rng, COUNT(functions))];
+        c.adds = hwnas_rng_below(&rng, 2);
         check(&c, seed);
     }
 }
@@ -220,6 +269,10 @@ static void large_ones(void **state)
         {{1, 32, 9, 100}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 2, 2, 128, true, false, "relu6"},
         {{2, 96, 7, 131}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 3, 3, 128, true, true, "relu6"},
         {{1, 48, 1, 300}, {1, 9}, {1, 3}, {0, 4, 0, 4}, {1, 1}, 2, 3, 128, true, true, NULL},
+        {{1, 3, 40, 150}, {7, 7}, {2, 2}, {3, 3, 3, 3}, {1, 1}, 0, 1, 64, true, true, "relu", 64},
+        {{2, 512, 9, 15}, {1, 1}, {1, 1}, {0}, {1, 1}, 1, 0, 64, true, true, NULL, 96, true},
+        {{1, 96, 1, 1}, {1, 1}, {1, 1}, {0}, {1, 1}, 3, 2, 64, true, false, "relu", 40},
+        {{3, 24, 7, 7}, {1, 1}, {2, 2}, {0}, {1, 1}, 0, 0, 64, false, true, NULL, 32, true},
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         check(&cases[i], 1000 + i);
@@ -228,7 +281,8 @@ static void large_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_convolutions),
+        cmocka_unit_test(random_depthwise_ones),
+        cmocka_unit_test(random_dense_ones),
         cmocka_unit_test(large_ones),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
