@@ -139,6 +139,14 @@ def receive(connection):
         return b""
 
 
+def pass_on(connection):
+    """The server is told to end the fork, if it is there."""
+    try:
+        connection.send(b".")
+    except OSError:  # it ended, and the fork with it: who waits for it hears that
+        pass
+
+
 def hand_over():
     """To the server, if there is one: then this process ends as the fork did."""
     path = os.environ.get(VARIABLE)
@@ -154,7 +162,7 @@ def hand_over():
         return
     if receive(connection) != BEGUN:  # before that, being told to end is the end of both
         return
-    signal.signal(signal.SIGTERM, lambda *_: connection.send(b"."))
+    signal.signal(signal.SIGTERM, lambda *_: pass_on(connection))
     status = receive(connection)
     if not status:
         sys.exit(f"{os.path.basename(sys.argv[0])}: the process that had loaded PyTorch ended")

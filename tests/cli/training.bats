@@ -525,3 +525,36 @@ END
     not kill -0 "$fork"
     not kill -0 "$(cat loaded)"
 }
+
+@test "who is told to end as the process that had loaded PyTorch dies says so in one line" {
+    local status=0
+    HWNAS_FORK_SERVER=$PWD/socket PYTHONPATH=$HWNAS_SRC/training /usr/bin/python3 - >out 2>err <<'END' || status=$?
+import os, signal, socket, sys, threading
+import fork_server
+
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("socket")
+listener.listen()
+
+def die():
+    client = listener.accept()[0]
+    socket.recv_fds(client, 1 << 20, 3)
+    client.send(fork_server.BEGUN)
+    client.close()
+
+plain = fork_server.receive
+
+def receive(connection):
+    what = plain(connection)
+    if not what:
+        os.kill(os.getpid(), signal.SIGTERM) # at the worst moment
+    return what
+
+fork_server.receive = receive
+threading.Thread(target=die).start()
+sys.argv = ["train.py"]
+fork_server.hand_over()
+END
+    [ "$status" = 1 ]
+    [ "$(<err)" = 'train.py: the process that had loaded PyTorch ended' ]
+}
