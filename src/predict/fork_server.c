@@ -1,4 +1,4 @@
-#define _GNU_SOURCE 1 /* pipe2() */
+#define _GNU_SOURCE 1 /* pipe2(), SOCK_CLOEXEC */
 #include "predict/fork_server.h"
 
 #include <errno.h>
@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -16,6 +18,8 @@
 extern char **environ;
 
 enum { PATIENCE_MS = 10000 }; /* for a Python to start, or to end */
+/* What ends it so often will do so again, as a lack of memory does. */
+enum { MOST_AGAIN = 3 };
 
 static bool waits_for(int fd)
 {
@@ -76,6 +80,14 @@ static int start(hwnas_fork_server *server, char *python)
     return error;
 }
 
+static void forget(hwnas_fork_server *server)
+{
+    hwnas_scratch_close(&server->scratch);
+    free(server->socket);
+    free(server->python);
+    *server = (hwnas_fork_server){0};
+}
+
 void hwnas_fork_server_start(hwnas_fork_server *server, const char *python)
 {
     if (server->socket)
@@ -85,15 +97,12 @@ void hwnas_fork_server_start(hwnas_fork_server *server, const char *python)
         return;
     }
     server->socket = hwnas_printf("%s/socket", server->scratch.folder);
-    char *name = hwnas_strdup(python);
-    const int error = start(server, name);
-    free(name);
+    server->python = hwnas_strdup(python);
+    const int error = start(server, server->python);
     if (!error)
         return;
     hwnas_log(HWNAS_LOG_DEBUG, "PyTorch is loaded for each training: %s", strerror(error));
-    hwnas_scratch_close(&server->scratch);
-    free(server->socket);
-    *server = (hwnas_fork_server){0};
+    forget(server);
 }
 
 void hwnas_fork_server_stop(hwnas_fork_server *server)
@@ -101,13 +110,49 @@ void hwnas_fork_server_stop(hwnas_fork_server *server)
     if (!server->socket)
         return;
     end(&server->process);
-    hwnas_scratch_close(&server->scratch);
-    free(server->socket);
-    *server = (hwnas_fork_server){0};
+    forget(server);
 }
 
-void hwnas_fork_server_offer(const hwnas_fork_server *server, hwnas_handed *handed)
+/* Its supervisor may take a while to tell of its end, and whoever waited for a fork knows at once:
+ * so its socket is asked. */
+static bool is_gone(const hwnas_fork_server *server)
 {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || strlen(server->socket) >= sizeof address.sun_path) {
+        hwnas_close_fd(&fd);
+        return false;
+    }
+    strcpy(address.sun_path, server->socket);
+    const bool is_gone = connect(fd, (struct sockaddr *)&address, sizeof address) &&
+                         (errno == ECONNREFUSED || errno == ENOENT);
+    hwnas_close_fd(&fd);
+    return is_gone;
+}
+
+void hwnas_fork_server_revive(hwnas_fork_server *server)
+{
+    if (!server->socket || !is_gone(server))
+        return;
+    end(&server->process);
+    unlink(server->socket);
+    const bool may = server->n_again++ < MOST_AGAIN;
+    const int error = may ? start(server, server->python) : 0;
+    if (may && !error) {
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "the process that had loaded PyTorch ended, and is started again");
+        return;
+    }
+    hwnas_log(HWNAS_LOG_NOTE,
+              "the process that had loaded PyTorch ended, and is not started again (%s): each "
+              "training loads PyTorch from now on",
+              may ? strerror(error) : "it ended too often");
+    forget(server);
+}
+
+void hwnas_fork_server_offer(hwnas_fork_server *server, hwnas_handed *handed)
+{
+    hwnas_fork_server_revive(server);
     if (server->socket)
         hwnas_handed_set(handed, "HWNAS_FORK_SERVER", server->socket);
 }

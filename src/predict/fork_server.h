@@ -10,6 +10,8 @@
 typedef struct hwnas_fork_server {
     hwnas_scratch scratch;
     char *socket; /* NULL: none */
+    char *python;
+    int n_again; /* how often it was started once more */
     hwnas_supervised process;
 } hwnas_fork_server;
 
@@ -17,7 +19,9 @@ typedef struct hwnas_fork_server {
  * trainings take longer then. It ends with this process, and all its forks with it. */
 void hwnas_fork_server_start(hwnas_fork_server *server, const char *python);
 void hwnas_fork_server_stop(hwnas_fork_server *server);
-/* The program that `handed` is for may use the server, if there is one. */
-void hwnas_fork_server_offer(const hwnas_fork_server *server, hwnas_handed *handed);
+/* One that was killed is started again at the same place, a few times, and that is noted. */
+void hwnas_fork_server_revive(hwnas_fork_server *server);
+/* The program that `handed` is for may use the server, if there is one; revives it. */
+void hwnas_fork_server_offer(hwnas_fork_server *server, hwnas_handed *handed);
 
 #endif

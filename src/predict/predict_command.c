@@ -233,7 +233,7 @@ static void tidy(batch *b, hwnas_digest digest)
 static hwnas_status prepare(void *context, hwnas_run *run)
 {
     batch *b = context;
-    const hwnas_training_program *p = b->predictor;
+    hwnas_training_program *p = b->predictor;
     request *r = &b->requests[run - b->runs];
     TRY(claim(b, r, &run->state));
     if (run->state != HWNAS_RUN_READY)
@@ -248,6 +248,13 @@ static hwnas_status prepare(void *context, hwnas_run *run)
     run->name = p->name;
     run->environment = r->handed.environment;
     return HWNAS_OK;
+}
+
+/* What it was a fork of may have ended, and the program with it. */
+static void prepare_again(void *context)
+{
+    const batch *b = context;
+    hwnas_fork_server_revive(&b->predictor->server);
 }
 
 /* Only whole trainings are on a front, and have a curve that is kept. */
@@ -366,6 +373,7 @@ static hwnas_status score_command(hwnas_estimate *out, hwnas_predictor *base,
                                      .timeout = p->timeout,
                                      .stop = p->base.stop,
                                      .begin = prepare,
+                                     .again = prepare_again,
                                      .done = keep,
                                      .says = hear,
                                      .tick = tell,

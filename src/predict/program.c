@@ -276,6 +276,8 @@ static bool attend(child *c, const hwnas_programs *p)
     take_message(c->run, status);
     if (status == HWNAS_E_CRASHED && c->verdict == RUNNING && c->attempt < p->retries) {
         c->attempt++;
+        if (p->again)
+            p->again(p->context);
         status = start(c, p);
         if (status == HWNAS_OK)
             return false;

@@ -37,6 +37,8 @@ typedef struct hwnas_programs {
     const volatile sig_atomic_t *stop; /* (optional) becomes nonzero: all are ended */
     /* Called before a run's first attempt; sets its state. */
     hwnas_status (*begin)(void *context, hwnas_run *run);
+    /* (optional) Called before each further attempt at a run. */
+    void (*again)(void *context);
     /* Called once for each run that was READY or whose begin() failed, when it is over. It may
      * change the run's message. */
     hwnas_status (*done)(void *context, hwnas_run *run);

@@ -19,7 +19,7 @@ typedef struct hwnas_recipe_call {
     const hwnas_arch *arch;
     const hwnas_shared
         *shared; /* (optional) it is given the module of all these networks instead */
-    const hwnas_fork_server *server;               /* (optional) that it may use */
+    hwnas_fork_server *server;                     /* (optional) that it may use */
     const volatile sig_atomic_t *stop;             /* (optional) */
     void (*says)(void *context, const char *line); /* (optional) each line that it prints */
     void *context;

@@ -48,7 +48,8 @@ wrong() {
 }
 
 # held_python: writes ./python, in which a training stops for ever as it tells of the epoch that stands in the file `hold`;
-# what it tells is in the file `said` as well.
+# what it tells is in the file `said` as well. Where there is a file `deadly`, each epoch kills the process that had loaded
+# PyTorch for it, as counting() knows it.
 held_python() {
     cat >python <<'END'
 #!/usr/bin/python3
@@ -62,6 +63,11 @@ def tell(*words, **how):
     plain(*words, **how)
     while os.path.exists("hold") and text.startswith(f"epoch {open('hold').read().strip()} "):
         time.sleep(0.05)
+    if os.path.exists("deadly") and text.startswith("epoch "):
+        loader = int(open("loaded").read().split()[-1])
+        if loader != os.getpid():
+            os.kill(loader, 9)
+            time.sleep(600)
 
 builtins.print = tell
 sys.argv = sys.argv[1:]
@@ -471,7 +477,7 @@ END
     [ "$(grep -c '^epoch ' said)" = 8 ]
     # Nothing is left of it.
     not kill -0 "$(cat loaded)"
-    # Where the process that has loaded it is killed, a training is retried, and goes on by itself.
+    # Where the process that has loaded it is killed, it is started again for the training, which goes on, and for all later ones.
     rm -r recipe.tiny.* loaded said
     echo 2 >hold
     HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml tiny.yaml both.csv >out 2>err </dev/null &
@@ -482,8 +488,18 @@ END
     rm hold
     wait $pid
     cmp out together
-    [ "$(wc -l <loaded)" = 3 ]
+    [ "$(wc -l <loaded)" = 2 ]
     [ "$(grep -c '^epoch 1 ' said)" = 2 ] # that of each network, once
+    [ "$(grep -c 'note: the process that had loaded PyTorch ended, and is started again' err)" = 1 ]
+    # One that ends again and again is not.
+    rm -r recipe.tiny.* loaded said
+    touch deadly
+    HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml#retries=9 tiny.yaml both.csv
+    rm deadly
+    cmp out together
+    [ "$(wc -l <loaded)" = 6 ] # the training that went on by itself, and the other
+    [ "$(grep -c 'PyTorch ended, and is started again' err)" = 3 ]
+    [ "$(grep -c 'is not started again (it ended too often): each training loads PyTorch from now on' err)" = 1 ]
     # Where a socket cannot be, each training loads it.
     rm -r recipe.tiny.* loaded
     local long
