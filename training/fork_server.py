@@ -12,93 +12,130 @@ import selectors
 import signal
 import socket
 import sys
+import time
 
 VARIABLE = "HWNAS_FORK_SERVER"
 MOST_BYTES = 1 << 20  # of a request
 SECONDS = 2  # for a request, once a client is there
 BEGUN = b"begun"
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+KILL_ROUNDS, KILL_PAUSE = 1000, 0.005
 
 
-def end(process, number):
-    """A fork and what it started."""
-    try:
-        os.killpg(process, number)
-    except ProcessLookupError:  # it does not lead its group yet
-        os.kill(process, number)
+def prctl(option, value):
+    ctypes.CDLL(None).prctl(option, value)
+
+
+def end_with(parent):
+    """This process ends when its parent does."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 class Client:
-    """A process that handed its work over, and the fork that does it."""
+    """A process that handed its work over: its connection, what it wants, and its standard files."""
 
-    def __init__(self, events, connection):
-        self.events, self.connection, self.files = events, connection, []
-
-    def read(self):
+    def __init__(self, connection):
         """Raises OSError or ValueError where it is gone before it has said what it wants."""
-        self.connection.settimeout(SECONDS)
-        request, self.files, _, _ = socket.recv_fds(self.connection, MOST_BYTES, 3)
-        self.connection.settimeout(None)
-        self.request = json.loads(request)
+        self.connection, self.files = connection, []
+        try:
+            connection.settimeout(SECONDS)
+            request, self.files, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
+            connection.settimeout(None)
+            self.request = json.loads(request)
+        except (OSError, ValueError):
+            self.close()
+            raise
 
-    def refuse(self):
+    def close_files(self):
         for file in self.files:
             os.close(file)
+
+    def close(self):
+        self.close_files()
         self.connection.close()
 
-    def take_place(self, server):
-        """In the fork."""
-        os.setpgid(0, 0)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != server:
-            os._exit(1)
+    def take_place(self):
         for number, file in enumerate(self.files):
             os.dup2(file, number)
-            os.close(file)
-        self.connection.close()
+        self.close()
         os.chdir(self.request["folder"])
         os.sched_setaffinity(0, self.request["cores"])
         os.environ.clear()
         os.environ.update(self.request["environment"])
         sys.argv = self.request["arguments"]
 
-    def watch(self, process):
-        """In the server. Raises OSError where there are too many files."""
-        self.process, self.ended = process, os.pidfd_open(process)
-        for file in self.files:
-            os.close(file)
-        self.events.register(self.connection, selectors.EVENT_READ, self.hear)
-        self.events.register(self.ended, selectors.EVENT_READ, self.bury)
+    def send(self, what):
         try:
-            self.connection.send(BEGUN)
-        except OSError:  # it is gone, as will be heard
+            self.connection.send(what)
+        except OSError:  # it is gone, as will be heard, or does not want to know any more
             pass
 
-    def hear(self):
-        try:
-            is_told = bool(self.connection.recv(1))
-        except ConnectionError:
-            is_told = False
-        if not is_told:
-            self.events.unregister(self.connection)
-        end(self.process, signal.SIGTERM if is_told else signal.SIGKILL)
 
-    def bury(self):
-        self.events.unregister(self.ended)
-        os.close(self.ended)
-        end(self.process, signal.SIGKILL)  # what it left behind; its number is its own until it is waited for
-        _, status = os.waitpid(self.process, 0)
-        if self.connection in self.events.get_map():
-            self.events.unregister(self.connection)
+class Keeper:
+    """The parent of a training: it inherits whoever that starts and leaves, and ends them all with it."""
+
+    def __init__(self, client, training):
+        self.client, self.training = client, training
+
+    def tell(self, number):
+        """The training's group, and who left that and lost its parent."""
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:
+            children = {int(child) for child in file.read().split()}
+        for send, process in ((os.killpg, self.training), *((os.kill, child) for child in children - {self.training})):
             try:
-                self.connection.send(str(status).encode())
-            except OSError:  # it does not want to know any more
+                send(process, number)
+            except OSError:  # it has no group of its own yet, is gone, or is not ours to end
                 pass
-        self.connection.close()
+
+    def watch(self):
+        """Until the training has ended."""
+        ended, events = os.pidfd_open(self.training), selectors.DefaultSelector()
+        events.register(ended, selectors.EVENT_READ)
+        events.register(self.client.connection, selectors.EVENT_READ)
+        while ended not in [key.fileobj for key, _ in events.select()]:
+            is_told = bool(receive(self.client.connection))
+            if not is_told:
+                events.unregister(self.client.connection)
+            self.tell(signal.SIGTERM if is_told else signal.SIGKILL)
+
+    def end_all(self):
+        """Returns how the training ended. What the kernel does not let go of in seconds is left to it."""
+        of_training = signal.SIGKILL
+        for _ in range(KILL_ROUNDS):
+            self.tell(signal.SIGKILL)  # the training's number is its own until it is waited for
+            try:
+                while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                    of_training = found[1] if found[0] == self.training else of_training
+            except ChildProcessError:
+                break
+            time.sleep(KILL_PAUSE)
+        return of_training
+
+
+def do(client, server):
+    """In a fork of the server, which becomes the keeper. Returns in the training."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    end_with(server)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    itself = os.getpid()
+    training = os.fork()
+    if training == 0:
+        os.setpgid(0, 0)
+        end_with(itself)
+        return client.take_place()
+    os.setpgid(training, training)
+    client.close_files()
+    client.send(BEGUN)
+    keeper = Keeper(client, training)
+    keeper.watch()
+    client.send(str(int(keeper.end_all())).encode())
+    os._exit(0)
 
 
 def serve(path, load):
-    """load() loads what forks need; who connects meanwhile waits. Returns in forks alone."""
+    """load() loads what forks need; who connects meanwhile waits. Returns in trainings alone."""
     os.close(os.pidfd_open(os.getpid()))  # where that cannot be, a server is of no use
     server = os.getpid()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -106,29 +143,21 @@ def serve(path, load):
     listener.listen(64)
     print("ready", flush=True)
     load()
-    events = selectors.DefaultSelector()
-    events.register(listener, selectors.EVENT_READ)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for its forks
     while True:
-        (key, _), *_ = events.select()  # one: what it does may undo the others
-        if key.data:
-            key.data()
-            continue
-        client, process = Client(events, listener.accept()[0]), None
         try:
-            client.read()
-            process = os.fork()
-            if process == 0:
-                break
-            client.watch(process)
+            client = Client(listener.accept()[0])
         except (OSError, ValueError):
-            client.refuse()
-            if process:
-                os.kill(process, signal.SIGKILL)
-                os.waitpid(process, 0)
-    for key in list(events.get_map().values()):
-        key.fileobj.close() if key.fileobj is not key.fd else os.close(key.fd)
-    events.close()
-    client.take_place(server)
+            continue
+        try:
+            is_fork = os.fork() == 0
+        except OSError:  # the client does its work itself
+            is_fork = False
+        if is_fork:
+            break
+        client.close()
+    listener.close()
+    do(client, server)
 
 
 def receive(connection):

@@ -511,6 +511,11 @@ END
     [ -z "$(ls "$long")" ]
 }
 
+# training: the number of the one that is under way, whose parent is a fork as well.
+training() {
+    pgrep -P "$(pgrep -P "$(tail -n 1 loaded)")"
+}
+
 @test "a fork of the process that has loaded PyTorch ends as a program of its own would" {
     recipe 'epochs: 400' 'threads: 1'
     held_python
@@ -525,7 +530,7 @@ END
     HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml#retries=0 tiny.yaml one.csv >out 2>err </dev/null &
     local pid=$! fork
     until grep -qs '^epoch 3 ' said; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
-    fork=$(pgrep -P "$(cat loaded)")
+    fork=$(training)
     kill -SEGV "$fork"
     wait $pid && return 1
     grep -q "'train:recipe.yaml' died of SIGSEGV" err
@@ -533,13 +538,41 @@ END
     HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml tiny.yaml one.csv >out 2>err </dev/null &
     pid=$!
     until grep -qs '^epoch 3 ' said; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
-    fork=$(pgrep -P "$(cat loaded)")
+    fork=$(training)
     kill -9 $pid
     wait $pid || true
     local i
     for i in {1..100}; do kill -0 "$fork" 2>/dev/null || break; sleep 0.1; done
     not kill -0 "$fork"
     not kill -0 "$(cat loaded)"
+}
+
+@test "what a training started is gone when it is over, also what left its group" {
+    recipe 'epochs: 2' 'threads: 1'
+    held_python
+    # A training notes whether what the earlier ones started is there, and starts something that stays in a session of its own.
+    cat >lasting.py <<'END'
+import os, subprocess
+
+def begin():
+    with open("lasting", "a+") as file:
+        file.seek(0)
+        for number in file.read().split():
+            with open("found", "a") as found:
+                found.write("there\n" if os.path.exists(f"/proc/{number}") else "gone\n")
+        number = subprocess.run(["sh", "-c", "setsid sleep 1000 >&- 2>&- & echo $!"], capture_output=True, text=True).stdout
+        file.write(number)
+END
+    sed -i 's|^    while os.path|    if text.startswith("epoch 1 "):\n        sys.path.insert(0, "")\n        import lasting\n        lasting.begin()\n&|' python
+    HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
+    [ "$(<found)" = gone ]
+    # So it is where a training is killed, when its time is over.
+    rm -r recipe.tiny.* lasting found
+    echo 1 >hold
+    HWNAS_TORCH_PYTHON=$PWD/python ends 1 search --space tiny.yaml --accuracy train:recipe.yaml#timeout=8 --objectives accuracy,macs --trials 2 --study s.db --quiet
+    [ "$(<found)" = gone ]
+    ends 0 study trials s.db --json
+    is out 'all("did not end within 8 s" in t["message"] for t in d["trials"])'
 }
 
 @test "who is told to end as the process that had loaded PyTorch dies says so in one line" {
