@@ -49,15 +49,17 @@ wrong() {
 
 # held_python: writes ./python, in which a training stops for ever as it tells of the epoch that stands in the file `hold`;
 # what it tells is in the file `said` as well. Where there is a file `deadly`, each epoch kills the process that had loaded
-# PyTorch for it, as counting() knows it.
+# PyTorch for it, as counting() knows it. A file `own.py` is run first, and its tell() hears all that is told.
 held_python() {
     cat >python <<'END'
 #!/usr/bin/python3
 import builtins, os, runpy, sys, time
 plain = print
+own = runpy.run_path("own.py") if os.path.exists("own.py") else {"tell": len}
 
 def tell(*words, **how):
     text = " ".join(map(str, words))
+    own["tell"](text)
     with open("said", "a") as file:
         file.write(text + "\n")
     plain(*words, **how)
@@ -547,14 +549,63 @@ training() {
     not kill -0 "$(cat loaded)"
 }
 
+@test "two trainings at a time are forks of one process, each on the cores that it was given" {
+    recipe 'epochs: 4' 'optimizer: {rate: 0.2}' 'threads: 1'
+    held_python
+    counting
+    HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
+    cp out one_by_one
+    rm -r recipe.tiny.* said loaded
+    # Whoever hands a training over is put on one core, in turns.
+    cat >own.py <<'END'
+import os, sys
+cores, turn = sorted(os.sched_getaffinity(0)), 0
+while "--jobs=2" in sys.argv and "WANTED" not in os.environ:
+    try:
+        os.close(os.open(f"client{turn}", os.O_CREAT | os.O_EXCL))
+        os.environ["WANTED"] = f"[{cores[turn % len(cores)]}]"
+        os.sched_setaffinity(0, {cores[turn % len(cores)]})
+    except FileExistsError:
+        turn += 1
+
+def tell(text):
+    if text.startswith("epoch 1 "):
+        keeper = open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()
+        with open("who", "a") as file:
+            file.write(f"{os.getpid()} {keeper[1]} {os.environ['WANTED']} {sorted(os.sched_getaffinity(0))}\n")
+END
+    echo 2 >hold
+    HWNAS_TORCH_PYTHON=$PWD/python "$HWNAS" predictor score train:recipe.yaml#jobs=2 tiny.yaml both.csv >out 2>err </dev/null &
+    local pid=$! training server wanted cores
+    until [ "$(grep -cs '^epoch 2 ' said)" = 2 ]; do kill -0 $pid || { cat err; return 1; }; sleep 0.05; done
+    [ "$(wc -l <who)" = 2 ]
+    [ "$(nproc)" = 1 ] || [ "$(cut -d' ' -f3 who | sort -u | wc -l)" = 2 ]
+    while read -r training server wanted cores; do
+        kill -0 "$training"
+        [ "$server" = "$(cat loaded)" ]
+        [ "$cores" = "$wanted" ]
+    done <who
+    # One that is killed is tried once more, and goes on; the other one hears nothing of that.
+    kill -9 "$(tail -n 1 who | cut -d' ' -f1)"
+    rm hold
+    wait $pid
+    cmp out one_by_one
+    [ "$(wc -l <loaded)" = 1 ]
+    [ "$(grep -c '^epoch ' said)" = 8 ]
+    [ "$(grep -c '^was epoch ' said)" = 2 ]
+    [ "$(wc -l <recipe.tiny.csv)" = 3 ]
+}
+
 @test "what a training started is gone when it is over, also what left its group" {
     recipe 'epochs: 2' 'threads: 1'
     held_python
     # A training notes whether what the earlier ones started is there, and starts something that stays in a session of its own.
-    cat >lasting.py <<'END'
+    cat >own.py <<'END'
 import os, subprocess
 
-def begin():
+def tell(text):
+    if not text.startswith("epoch 1 "):
+        return
     with open("lasting", "a+") as file:
         file.seek(0)
         for number in file.read().split():
@@ -563,7 +614,6 @@ def begin():
         number = subprocess.run(["sh", "-c", "setsid sleep 1000 >&- 2>&- & echo $!"], capture_output=True, text=True).stdout
         file.write(number)
 END
-    sed -i 's|^    while os.path|    if text.startswith("epoch 1 "):\n        sys.path.insert(0, "")\n        import lasting\n        lasting.begin()\n&|' python
     HWNAS_TORCH_PYTHON=$PWD/python ends 0 predictor score train:recipe.yaml tiny.yaml both.csv
     [ "$(<found)" = gone ]
     # So it is where a training is killed, when its time is over.
