@@ -47,7 +47,8 @@ HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_open(hwnas_study **out, const c
 /* Opens any study, a search's too, to look at it, also while it is worked on. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_study_read(hwnas_study **out, const char *path);
 /* Whether a process works on the study at this moment. To be asked while this one does not have it
- * open to be read. Cheap. */
+ * open to be read. Cheap for a file; of a study in a database its server is asked, and one that is
+ * away says no. */
 HWNAS_API bool hwnas_study_is_running(const char *path);
 /* What was asked and not told is asked again when the study is opened again. A new study of which
  * nothing was asked leaves no file. */

@@ -35,7 +35,7 @@ static void look(listed *out, const char *name)
 {
     hwnas_store *store = NULL;
     hwnas_status status = hwnas_store_open(&store, name, HWNAS_STORE_READ);
-    *out = (listed){.is_running = !hwnas_store_is_remote(name) && hwnas_study_is_running(name)};
+    *out = (listed){.is_running = hwnas_study_is_running(name)};
     if (status == HWNAS_OK)
         status = look_at(out, store);
     hwnas_store_close(store);

@@ -20,7 +20,6 @@
 #include "report/page.h"
 #include "report/picture.h"
 #include "report/trials_table.h"
-#include "store/lock.h"
 #include "study/ask_tell.h"
 #include "study/explain.h"
 
@@ -98,7 +97,7 @@ hwnas_status hwnas_study_read(hwnas_study **out, const char *path)
 
 bool hwnas_study_is_running(const char *path)
 {
-    return hwnas_lock_is_held(path);
+    return hwnas_store_is_held(path);
 }
 
 static void forget_front(hwnas_study *study)

@@ -37,7 +37,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A study in a database shows no lock: its search runs until the study says that it has ended. */
+/* To ask a database for its lock takes a connection: a search there runs until the study says that
+ * it has ended. */
 static bool is_running(const watched *w)
 {
     return w->is_address ? w->has_data && !w->has_ended : hwnas_study_is_running(w->path);

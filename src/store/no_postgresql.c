@@ -29,7 +29,13 @@ static hwnas_status exists(bool *out, const char *path)
     return refuse(path);
 }
 
+static bool is_held(const char *path)
+{
+    (void)path;
+    return false;
+}
+
 static const char *const prefixes[] = {"postgresql://", "postgres://", NULL};
 
 const hwnas_store_driver hwnas_postgresql_driver = {
-    .prefixes = prefixes, .open = open_store, .exists = exists, .list = list};
+    .prefixes = prefixes, .open = open_store, .exists = exists, .is_held = is_held, .list = list};

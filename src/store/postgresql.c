@@ -178,17 +178,23 @@ static hwnas_status create(postgresql_store *store)
 
 /* ---- Locks ---- */
 
+static hwnas_status find_holder(char **out, bool *is_there, const postgresql_store *store,
+                                const char *lock)
+{
+    return ask(out, is_there, store,
+               "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)"
+               " WHERE locktype = 'advisory' AND granted AND pg_locks.database ="
+               " (SELECT oid FROM pg_database WHERE datname = current_database())"
+               " AND classid::bigint << 32 | objid::bigint = $1::text::bigint LIMIT 1",
+               lock);
+}
+
 static hwnas_status fail_held(const postgresql_store *store, const char *lock)
 {
     const hwnas_place place = {.file = store->base.path};
     char *holder = NULL;
     bool is_there;
-    TRY(ask(&holder, &is_there, store,
-            "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)"
-            " WHERE locktype = 'advisory' AND granted AND pg_locks.database ="
-            " (SELECT oid FROM pg_database WHERE datname = current_database())"
-            " AND classid::bigint << 32 | objid::bigint = $1::text::bigint LIMIT 1",
-            lock));
+    TRY(find_holder(&holder, &is_there, store, lock));
     hwnas_status status =
         hwnas_hint(hwnas_fail(HWNAS_E_IO, &place, "the study is in use by %.100s",
                               holder && *holder ? holder : "another session"),
@@ -387,6 +393,33 @@ static hwnas_status exists(bool *out, const char *path)
     return status;
 }
 
+static hwnas_status look_for_holder(bool *out, const char *path)
+{
+    char *conninfo = NULL, *session = NULL, *holder = NULL;
+    postgresql_store store = {.base.driver = &hwnas_postgresql_driver};
+    TRY(hwnas_study_url_split(&conninfo, &store.name, path));
+    store.base.path = (char *)path;
+    hwnas_status status = hwnas_postgresql_connect(&store.base.db, conninfo, path);
+    if (status == HWNAS_OK)
+        status = number_lock(&session, &store, "study");
+    if (status == HWNAS_OK)
+        status = find_holder(&holder, out, &store, session);
+    hwnas_store_disconnect(&store.base);
+    free(conninfo);
+    free(store.name);
+    free(session);
+    free(holder);
+    return status;
+}
+
+static bool is_held(const char *path)
+{
+    bool is_held = false;
+    if (look_for_holder(&is_held, path) != HWNAS_OK)
+        hwnas_error_clear();
+    return is_held;
+}
+
 /* `where` may name a study, which counts for nothing. */
 static hwnas_status list(char ***names, size_t *n, const char *where)
 {
@@ -424,6 +457,7 @@ const hwnas_store_driver hwnas_postgresql_driver = {
     .open = open_store,
     .shut = shut,
     .exists = exists,
+    .is_held = is_held,
     .is_draft = is_draft,
     .publish = publish,
     .fail = fail,

@@ -365,6 +365,7 @@ const hwnas_store_driver hwnas_sqlite_driver = {
     .open = open_store,
     .shut = shut,
     .exists = exists,
+    .is_held = hwnas_lock_is_held,
     .is_draft = is_draft,
     .publish = hwnas_sqlite_publish,
     .fail = hwnas_sqlite_fail,

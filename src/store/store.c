@@ -50,6 +50,14 @@ hwnas_status hwnas_store_exists(bool *out, const char *path)
     return find_driver(path)->exists(out, path);
 }
 
+bool hwnas_store_is_held(const char *path)
+{
+    if (hwnas_study_url_check(path) == HWNAS_OK)
+        return find_driver(path)->is_held(path);
+    hwnas_error_clear();
+    return false;
+}
+
 void hwnas_store_close(hwnas_store *store)
 {
     if (store)

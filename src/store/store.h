@@ -40,6 +40,9 @@ bool hwnas_store_is_remote(const char *path);
 /* Whether something of that name is there already. HWNAS_E_IO: its server is away, so nobody knows;
  * HWNAS_E_INPUT, HWNAS_E_UNSUPPORTED: an address that cannot be used, as of hwnas_store_open(). */
 HWNAS_CHECKED hwnas_status hwnas_store_exists(bool *out, const char *path);
+/* Whether some process, maybe this one, changes it at this moment. False as well where its server
+ * does not say so: who opens the study then hears why. */
+bool hwnas_store_is_held(const char *path);
 /* Whether it is a draft: a study that is not in its place yet, and is deleted when it is closed. */
 bool hwnas_store_is_draft(const hwnas_store *store);
 /* Puts a draft into its place, with a new connection: nobody may borrow the old one. */

@@ -129,6 +129,7 @@ typedef struct hwnas_store_driver {
     /* Frees it. With `and_delete`, what this process created is deleted. */
     void (*shut)(hwnas_store *store, bool and_delete);
     hwnas_status (*exists)(bool *out, const char *path);
+    bool (*is_held)(const char *path); /* some process changes it; false: no, or nobody knows */
     bool (*is_draft)(const hwnas_store *store);
     hwnas_status (*publish)(hwnas_store *store);
     /* What the connection's last failure means for the user. */

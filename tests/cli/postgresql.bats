@@ -167,8 +167,17 @@ END
         sleep 0.1
     done
     refuses 1 "in use by hwnas on *, process $searcher" search job.yaml --study "$STUDY" --resume
+    # Nor may it be disturbed, as by measurements that are beside the study.
+    refuses 1 "a search works on this study*leave --measure out" explain "$STUDY" --measure
+    ends 0 explain "$STUDY"
+    ends 0 study list "$ADDRESS"
+    says out " running"
     kill -9 $searcher
     wait $searcher || true
+    becomes 0 "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    ends 0 explain "$STUDY" --measure
+    ends 0 study list "$ADDRESS"
+    says out " not ended"
 }
 
 @test "one worker makes the trials of a search" {
