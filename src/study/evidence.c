@@ -21,7 +21,7 @@ void hwnas_evidence_add(hwnas_evidence *evidence, const hwnas_trial *trial,
                         const hwnas_goals *goals)
 {
     bool counts = false;
-    if (!trial->is_finished || trial->status != HWNAS_OK || trial->rung)
+    if (!trial->is_finished || trial->status != HWNAS_OK)
         return;
     for (int f = 0; f < hwnas_n_fronts(goals); f++)
         counts |= misses_by_measurement(trial, goals, f);

@@ -14,7 +14,8 @@ typedef struct hwnas_evidence {
 } hwnas_evidence;
 
 /* Counts a finished trial. One that misses a limit by what was computed, predicted or estimated
- * does so on any machine, and does not count. */
+ * does so on any machine, and does not count. At a cheaper rung a latency is measured as at the
+ * whole training; an accuracy is another one there. */
 void hwnas_evidence_add(hwnas_evidence *evidence, const hwnas_trial *trial,
                         const hwnas_goals *goals);
 /* More than half of what missed was disturbed. */

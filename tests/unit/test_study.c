@@ -421,12 +421,18 @@ static void infeasible_is_said_from_good_evidence(void **state)
     b.values[0][1].source = HWNAS_ESTIMATED;
     b.values[1][0].value = 30;
     b.trials[2].status = HWNAS_E_TIMEOUT;
-    b.trials[3].rung = 1;
-    b.trials[4].is_finished = false;
-    for (int i = 0; i < 5; i++)
+    b.trials[3].is_finished = false;
+    for (int i = 0; i < 4; i++)
         hwnas_evidence_add(&evidence, &b.trials[i], &b.goals);
     assert_int_equal(evidence.n_missed, 0);
     assert_false(hwnas_evidence_is_bad(&evidence));
+    /* At a cheaper rung a latency is one as well; an accuracy is not that of the whole training. */
+    b.trials[4].rung = b.trials[5].rung = 1;
+    b.values[5][0] = row("accuracy", HWNAS_TRAINED, 30, 0);
+    for (int i = 4; i < 6; i++)
+        hwnas_evidence_add(&evidence, &b.trials[i], &b.goals);
+    assert_int_equal(evidence.n_missed, 1);
+    assert_int_equal(evidence.n_disturbed, 1);
 }
 
 /* A near tie of two measured trials is one whatever an estimate says, which is not a member of a
