@@ -457,6 +457,7 @@ json_t *hwnas_front_json(const hwnas_summary *s)
     json_object_set_new(json, "ended_early", json_integer((json_int_t)s->n_ended_early));
     json_object_set_new(json, "waiting", json_integer((json_int_t)s->n_waiting));
     json_object_set_new(json, "waiting_trained", json_integer((json_int_t)s->n_waiting_trained));
+    json_object_set_new(json, "untrained", json_integer((json_int_t)s->n_untrained));
     json_object_set_new(json, "left_out", json_integer((json_int_t)s->n_left_out));
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)s->n_outside));
     json_object_set_new(json, "other_limits", hwnas_other_limits_json(s));

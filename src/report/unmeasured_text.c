@@ -27,6 +27,15 @@ static void add_waiting(hwnas_str *out, const hwnas_summary *s)
         hwnas_str_addf(out, ": 'hwnas search ... --resume' measures %s", subject);
 }
 
+/* Whose accuracy is only predicted stands there; not that this was to be mended. */
+static void add_untrained(hwnas_str *out, const hwnas_summary *s)
+{
+    if (s->n_untrained)
+        hwnas_str_addf(out,
+                       "\nuntrained   %zu of the front, which 'hwnas search ... --resume' %strains",
+                       s->n_untrained, s->waits_for_time ? "with more time " : "");
+}
+
 static void add_ended_early(hwnas_str *out, const hwnas_summary *s)
 {
     if (s->n_ended_early)
@@ -38,5 +47,6 @@ void hwnas_unmeasured_text(hwnas_str *out, const hwnas_summary *s)
 {
     add_estimates(out, s);
     add_waiting(out, s);
+    add_untrained(out, s);
     add_ended_early(out, s);
 }

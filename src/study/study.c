@@ -157,17 +157,19 @@ out:
 
 /* ---- The last trainings ---- */
 
-/* The first of the front whose accuracy is only predicted: the winner before others. */
-static hwnas_status find_untrained(bool *is_there, size_t *id, hwnas_session *s)
+/* How many of the front have an accuracy that is only predicted; *first: the winner before others.
+ */
+static hwnas_status find_untrained(size_t *n, size_t *first, hwnas_session *s)
 {
     const char *accuracy = hwnas_metric_of(HWNAS_ACCURACY)->name;
-    *is_there = false;
-    for (size_t i = 0; i < s->front.n && !*is_there; i++) {
+    *n = 0;
+    for (size_t i = 0; i < s->front.n; i++) {
         hwnas_trial trial;
-        *id = s->front.points[i].id;
-        TRY(hwnas_session_trial(&trial, s, *id));
+        const size_t id = s->front.points[i].id;
+        TRY(hwnas_session_trial(&trial, s, id));
         const hwnas_value_row *v = hwnas_trial_value(&trial, accuracy);
-        *is_there = v && hwnas_sources[v->source].is_predicted;
+        if (v && hwnas_sources[v->source].is_predicted && !(*n)++)
+            *first = id;
         hwnas_trial_done(&trial);
     }
     return HWNAS_OK;
@@ -188,10 +190,9 @@ static hwnas_status train_front(hwnas_session *s)
 {
     bool is_trained = true;
     while (is_trained && !s->in_vain && !hwnas_session_should_stop(s) && has_time_to_train(s)) {
-        bool is_there;
-        size_t id;
-        TRY(find_untrained(&is_there, &id, s));
-        if (!is_there)
+        size_t id, n;
+        TRY(find_untrained(&n, &id, s));
+        if (!n)
             break;
         hwnas_status status = hwnas_session_train(s, &is_trained, id);
         if (status != HWNAS_OK && !hwnas_trial_is_fatal(status)) {
@@ -268,14 +269,29 @@ static hwnas_status search_and_verify(hwnas_session *s)
     return HWNAS_OK;
 }
 
+/* Of the front, those that the budget has a training for yet. */
+static hwnas_status count_untrained(size_t *out, hwnas_session *s)
+{
+    hwnas_trainings t;
+    size_t id;
+    *out = 0;
+    if (!hwnas_evaluator_trainings(&t, s->setup.evaluator) || t.n_known >= t.budget)
+        return HWNAS_OK;
+    TRY(find_untrained(out, &id, s));
+    *out = *out < t.budget - t.n_known ? *out : t.budget - t.n_known;
+    return HWNAS_OK;
+}
+
 /* What the session leaves to the next one, for whoever looks at the study: networks without a
  * measurement are on no front, however well they were trained. */
 static hwnas_status remember_waiting(hwnas_session *s)
 {
-    size_t n_trained;
+    size_t n_trained, n_untrained;
+    TRY(count_untrained(&n_untrained, s));
     const size_t n = hwnas_waiting_left(&n_trained, &s->waiting, &s->steady);
-    json_t *fact = json_pack("{s:I, s:I, s:b}", "networks", (json_int_t)n, "trained",
-                             (json_int_t)n_trained, "has_time", hwnas_session_seconds_left(s) > 0);
+    json_t *fact = json_pack("{s:I, s:I, s:I, s:b}", "networks", (json_int_t)n, "trained",
+                             (json_int_t)n_trained, "untrained", (json_int_t)n_untrained,
+                             "has_time", hwnas_session_seconds_left(s) > 0);
     const hwnas_status status = hwnas_facts_set_json(s->store, HWNAS_WAITING_FACT, fact);
     json_decref(fact);
     return status;

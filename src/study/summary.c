@@ -160,6 +160,7 @@ static hwnas_status read_facts(hwnas_summary *s, hwnas_store *store)
     TRY_OUT(hwnas_facts_json(&waiting, store, HWNAS_WAITING_FACT));
     s->n_waiting = count_in(waiting, "networks");
     s->n_waiting_trained = count_in(waiting, "trained");
+    s->n_untrained = count_in(waiting, "untrained");
     s->waits_for_time = json_is_false(json_object_get(waiting, "has_time"));
     s->wall_seconds = json_number_value(wall);
     s->n_warm = (uint64_t)json_integer_value(json_object_get(warm, "trials"));
@@ -266,7 +267,8 @@ static hwnas_status read(hwnas_summary *s, hwnas_store *store, const hwnas_summa
     TRY(read_facts(s, store));
     if (view->constraints) {
         s->has_other_limits = true;
-        s->n_waiting = s->n_waiting_trained = 0; /* other limits are met by other networks */
+        /* Other limits are met by other networks. */
+        s->n_waiting = s->n_waiting_trained = s->n_untrained = 0;
         TRY(hwnas_other_limits_read(&s->job, s->identity, view->constraints));
     }
     hwnas_status status = view->is_brief ? read_outlines(s, store, &d) : read_whole(s, store, &d);

@@ -38,7 +38,8 @@ typedef struct hwnas_summary {
     /* Estimated, and left without the measurement that says whether they belong on the front, when
      * the search was ended; of these, so many were trained. */
     size_t n_waiting, n_waiting_trained;
-    bool waits_for_time;   /* a session of the same time measures none of them */
+    size_t n_untrained;    /* of the front, for which trainings of the budget were left then */
+    bool waits_for_time;   /* a session of the same time measures and trains none of them */
     double estimate_error; /* of these, where the machine was quiet: relative, median; NaN: none */
     size_t n_left_out;     /* of the finished: of a size outside what the predictor learned from */
     size_t n_short;        /* of the finished: evaluated in a cheaper way, so not for the front */

@@ -74,6 +74,31 @@ END
     cut -d, -f1-3 train.nas_bench_macro.csv | cmp ../rows -
 }
 
+@test "what of the front was still to be trained when a search was ended is told, and trained by the next session" {
+    trainer '[ ! -e signal ] || [ "$(sort -u calls | wc -l)" -lt 20 ] || { kill "-$(cat signal)" "$(cat pid)"; sleep 60; }'
+    budget 20 'budget: {trials: 60}' 'strategy: random' 'seed: 1'
+    # In the last training, which is one of the front, twice.
+    local signal got
+    for signal in KILL INT; do
+        echo $signal >signal
+        got=0
+        sh -c 'echo $$ >pid; exec "$@"' - "$HWNAS" search job.yaml $([ ! -e job.db ] || echo --resume) --quiet >out 2>err || got=$?
+        [ "$got" = "$([ $signal = KILL ] && echo 137 || echo 130)" ]
+        ends 0 study show job.db
+        # After a session that was killed nobody knows.
+        [ $signal = INT ] || not grep -q ^untrained out
+    done
+    says out "untrained   1 of the front, which 'hwnas search ... --resume' trains"
+    ends 0 study show job.db --json
+    is out 'd["untrained"] == 1 and d["waiting"] == 0'
+    ends 0 study show job.db --json --constraints 'macs <= 1e12'
+    is out 'd["untrained"] == 0'
+    rm signal
+    ends 0 search job.yaml --resume
+    not grep -q ^untrained out
+    [ "$(wc -l <train.nas_bench_macro.csv)" = 21 ]
+}
+
 @test "a plan and an explanation train nothing" {
     trainer
     budget 20 'budget: {trials: 25}'
