@@ -16,17 +16,17 @@ setup_file() { # no measurement is taken again and again because the other core 
 @test "mix_exhaustive" { measures benchmarks/mix_exhaustive --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "training" {
-    /usr/bin/python3 -c "import torch" || skip "needs Debian's python3-torch"
+    need torch
     measures "$here/training" --quick --only mnist_mlp
 }
 
 @test "supernet" {
-    /usr/bin/python3 -c "import torch" || skip "needs Debian's python3-torch"
+    need torch
     [ -e /usr/share/datasets/fashion-mnist ] || skip "needs Debian's dataset-fashion-mnist"
     measures "$here/supernet" --quick
 }
 @test "proof" {
-    /usr/bin/python3 -c "import torch, yaml" || skip "needs Debian's python3-torch"
+    need torch yaml
     [ -e /usr/share/datasets/fashion-mnist ] || skip "needs Debian's dataset-fashion-mnist"
     measures "$here/proof" --quick --part random
 }
@@ -39,7 +39,7 @@ setup_file() { # no measurement is taken again and again because the other core 
 @test "search-throughput" { measures "$here/search-throughput" --quick; }
 @test "optimize" {
     [ -d "${HWNAS_ORT:-$HWNAS_SRC/.deps/node}/node_modules/onnxruntime-node" ] || skip "needs onnxruntime-node"
-    /usr/bin/python3 -c "import numpy" || skip "needs Debian's python3-numpy"
+    need numpy
     measures "$here/optimize/run" --quick
 }
 

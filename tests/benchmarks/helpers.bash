@@ -1,5 +1,6 @@
 # What the tests of the benchmarks share: a benchmark still runs when its shortest form ends well and with a figure. What the
 # figures are does not matter.
+load ../cli/modules
 
 setup() {
     cd "${HWNAS%/*}" # where benchmarks are run: the build directory

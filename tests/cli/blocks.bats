@@ -1,9 +1,10 @@
 # Blocks that people build networks of, on cpu and on ref against ONNX Runtime: tests/peers/blocks.py.
 
 bats_require_minimum_version 1.5.0
+load modules
 
 setup() {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     command -v node >/dev/null || skip "needs node"
     node "$HWNAS_SRC/tests/peers/ort_run.mjs" version >/dev/null 2>&1 ||
         skip "needs onnxruntime-node: scripts/install-deps --check"

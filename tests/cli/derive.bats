@@ -31,7 +31,7 @@ setup() {
     ends 0 export --space net.yaml --arch $code --format yaml --out elsewhere.yaml
     ends 0 space count elsewhere.yaml
     says out "encodings  1"
-    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
+    need torch
     /usr/bin/python3 - <<END
 import gzip, sys
 import numpy as np, torch
@@ -206,7 +206,7 @@ top1_of() {
 }
 
 @test "names of nodes may be anything" {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 - <<'END'
 import onnx
 model = onnx.load('net.onnx')
@@ -230,7 +230,7 @@ END
     ends 2 space derive net.onnx --out net.onnx
     says err "*would be written over what is read from it"
     cmp net.onnx "$MODEL"
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 - <<'END'
 import onnx
 from onnx import helper, TensorProto
@@ -245,14 +245,14 @@ END
 
 # `make check-long` takes all 22.
 @test "the first network of what torchvision exports computes what PyTorch does" {
-    /usr/bin/python3 -c "import onnx, torchvision" 2>/dev/null || skip "needs Debian's python3-torchvision and python3-onnx"
+    need onnx torchvision
     local names=(resnet18 shufflenet_v2_x1_0 squeezenet1_1 mobilenet_v3_small)
     [ -z "${HWNAS_LONG:-}" ] || names=()
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/torchvision_derive.py" "$HWNAS" torchvision "${names[@]}"
 }
 
 @test "images that are made smaller first are those of PyTorch's interpolation" {
-    /usr/bin/python3 -c "import onnx, torch" 2>/dev/null || skip "needs Debian's python3-torch and python3-onnx"
+    need onnx torch
     /usr/bin/python3 - <<'END'
 import numpy as np, torch
 from torch import nn

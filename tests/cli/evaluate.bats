@@ -6,10 +6,6 @@ IMAGES=$HWNAS_SRC/tests/data/fashion_images.gz
 LABELS=$HWNAS_SRC/tests/data/fashion_labels.gz
 RANGE="--scale 1/255 --mean 0.286 --std 0.353"
 
-need() {
-    /usr/bin/python3 -c "import $1" 2>/dev/null || skip "needs Debian's python3-$1"
-}
-
 # python: runs a script that has NumPy as np, the images x, the labels y and the images as the network takes them.
 PRELUDE="import gzip
 import numpy as np

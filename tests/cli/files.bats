@@ -223,7 +223,7 @@ take_mark() {
 }
 
 @test "weights in a pipe beside the model" {
-    /usr/bin/python3 -c 'import onnx' 2>/dev/null || skip "python3-onnx is not installed"
+    need onnx
     /usr/bin/python3 - "$GOOD/net.onnx" <<'END'
 import sys, onnx
 onnx.save(onnx.load(sys.argv[1]), "apart.onnx", save_as_external_data=True, location="apart.bin", size_threshold=0)

@@ -99,7 +99,7 @@ END
 
 # The stand-in for cuDNN writes noise where the real one was seen to be wrong.
 @test "operands are repeated as numpy repeats them, by plans and by kernels of ours" {
-    /usr/bin/python3 -c 'import onnx' 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/repeated.py" "$HWNAS" cuda:0:own f32
     export LD_LIBRARY_PATH=$HWNAS_FAKE_GPU:$HWNAS_FAKE_GPU/cudnn
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/repeated.py" "$HWNAS" cuda:0 f32 f16 bf16

@@ -63,7 +63,7 @@ program() {
 
 # Each input is at most 255, each weight 127, and two of them are 64,770: more than 16 bits hold.
 @test "older processors: a file of eight bits that overflows is told, with what to do" {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 - <<'END'
 import numpy as np
 import onnx
@@ -102,7 +102,7 @@ END
 
 # Signed bytes that become unsigned ones would overflow with these weights: they are left as they are.
 @test "older processors: signed bytes with weights of eight bits are right" {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 - <<'END'
 import numpy as np
 import onnx
@@ -147,7 +147,7 @@ END
 }
 
 @test "older processors: weights of bytes have seven bits in the files that are written there" {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     local isa
     for isa in $OLDER; do
         on "$isa" "$HWNAS" export --space mnist_cnn --format onnx --dtype s8 --out "$isa.onnx"

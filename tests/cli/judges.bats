@@ -4,8 +4,7 @@ load helpers
 
 @test "judge models: all are profiled, and equal ONNX Runtime" {
     local ort=$HWNAS_SRC/tests/peers/ort_run.mjs model n
-    /usr/bin/python3 -c "import torch, torchvision, onnx" 2>/dev/null ||
-        skip "needs Debian's python3-torch, python3-torchvision and python3-onnx"
+    need torch torchvision onnx
     command -v node >/dev/null || skip "needs node"
     node "$ort" version >/dev/null 2>&1 || skip "needs onnxruntime-node: scripts/install-deps --check"
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/judge_models.py" .

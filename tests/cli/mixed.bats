@@ -20,7 +20,7 @@ mixed() {
 
 # file SCRIPT: of the operators of a file that has been written, as the package onnx reads it.
 file() {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 -c "
 import onnx, sys, json
 graph = onnx.load('$1').graph
@@ -46,7 +46,7 @@ assert sum(map(is_s8, products)) == sum(told.values()), told"
 print(max(w["largest_error"] for w in json.load(open("out"))["ways"] if w["written"]))')
         ends 0 run "$MODEL" --input "$IMAGES" --output f32.bin $RANGE
         ends 0 run mixed.onnx --input "$IMAGES" --output mixed.bin $RANGE
-        /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+        need numpy
         /usr/bin/python3 -c "import numpy as np
 a, b = np.fromfile('f32.bin', 'f4'), np.fromfile('mixed.bin', 'f4')
 assert abs(abs(a - b).max() / abs(a).max() - $error) < 1e-4, (abs(a - b).max() / abs(a).max(), $error)"
@@ -103,7 +103,7 @@ assert abs(abs(a - b).max() / abs(a).max() - $error) < 1e-4, (abs(a - b).max() /
 # parts: even.npz and odd.npz, the samples that choose and those that are held out, and all.npz. Each is a mixture of two
 # images between whose classes f32 hardly decides, so that a small error decides otherwise. Labels are what f32 says.
 parts() {
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     /usr/bin/python3 - "$IMAGES" <<'END'
 import gzip, sys, numpy as np
 x = np.frombuffer(gzip.open(sys.argv[1]).read(), np.uint8, offset=16).reshape(-1, 1, 28, 28)
@@ -219,7 +219,7 @@ top1() {
     ends 2 profile "$MODEL" --dtype f32,mixed $DATA --labels "$IMAGES"
     says err "*$IMAGES: *a label is (28, 28): these do not fit*"
     [ ! -s out ]
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     /usr/bin/python3 -c 'import numpy as np; np.save("wrong.npy", np.full(256, 10))' # of eleven classes
     ends 2 profile "$MODEL" --dtype f32,mixed $DATA --labels wrong.npy
     says err "*wrong.npy*label of sample 0 is 10*"
@@ -227,7 +227,7 @@ top1() {
 }
 
 @test "labels by which no loss can be told choose nothing" {
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     /usr/bin/python3 - <<'END'
 import numpy as np
 np.save("same.npy", np.full((256, 10), 0.1))
@@ -259,7 +259,7 @@ END
     ends 0 run "$MODEL" --input "$IMAGES" --output f32.bin $RANGE
     ends 0 run "$MODEL" --dtype bf16 --input "$IMAGES" --output bf16.bin $RANGE
     ends 0 run mixed.onnx --dtype "$floats" --input "$IMAGES" --output mixed.bin $RANGE
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     /usr/bin/python3 - <<'END'
 import json, numpy as np
 ways = json.load(open("mix.json"))["ways"]

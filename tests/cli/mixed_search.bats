@@ -27,7 +27,7 @@ search_mixed() {
     # What is written later is the same file.
     ends 0 export s.db --format onnx --out later.onnx
     cmp best.onnx later.onnx
-    /usr/bin/python3 -c "import onnx, numpy" 2>/dev/null || skip "needs Debian's python3-onnx and python3-numpy"
+    need onnx numpy
     /usr/bin/python3 - <<'END'
 import json, onnx
 graph = onnx.load("best.onnx").graph
@@ -130,7 +130,7 @@ dense() {
 
 # images NAME SEED: random images as nas_bench_macro takes them.
 images() {
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     /usr/bin/python3 -c "import numpy as np; np.save('$1', np.random.default_rng($2).uniform(0, 4, (24, 3, 32, 32)).astype('f4'))"
 }
 
@@ -175,7 +175,7 @@ END
 }
 
 @test "with the weights of a model accuracy judges, and the trial tells what it is on samples held out" {
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     local data="$HWNAS_SRC/tests/data/fashion_images.gz#labels=$HWNAS_SRC/tests/data/fashion_labels.gz,scale=1/255,mean=0.286,std=0.353"
     ends 0 space derive "$HWNAS_SRC/tests/data/fashion_tiny.onnx" --out net.yaml
     local search="search --space net.yaml --device cpu --objectives macs,latency --trials 1 --seconds 0.05 --estimate off --confirm 0

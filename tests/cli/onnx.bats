@@ -1,4 +1,5 @@
 # What hwnas writes, as other programs see it: onnx's own checker, and ONNX Runtime's numbers.
+load modules
 
 MACRO="00000000 11111111 22222222 22212220 01201201 10210012"
 ACCEL="e=1666666,k=3353553,l=1223341,se=1111111
@@ -41,7 +42,7 @@ setup_file() {
 }
 
 need_python() {
-    /usr/bin/python3 -c 'import onnx' 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
 }
 
 need_ort() {

@@ -1,9 +1,6 @@
 # Files that others wrote: PyTorch's exporter, and values beside the file.
 bats_require_minimum_version 1.5.0
-
-need() {
-    /usr/bin/python3 -c "import $1" 2>/dev/null || skip "needs Debian's python3-$1"
-}
+load modules
 
 @test "ref computes what PyTorch exports: CNNs, transformers, recurrent networks, detectors" {
     need torch

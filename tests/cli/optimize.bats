@@ -21,7 +21,7 @@ setup() {
     ends 0 evaluate net-opt.onnx $SAMPLES --json
     is out 'd["values"]["top1"]["value"] > 50'
     ends 0 run net-opt.onnx --input "$DATA/fashion_images.gz" --scale 1/255 --output ours.npy
-    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
+    need torch
     /usr/bin/python3 - <<END
 import gzip, importlib, sys
 import numpy as np, torch
@@ -73,7 +73,7 @@ END
     says err "*s9*"
     grep -q QuantizeLinear net-opt.onnx && grep -q DequantizeLinear net-opt.onnx
     node "$HWNAS_SRC/tests/peers/ort_run.mjs" version >/dev/null 2>&1 || skip "needs onnxruntime-node"
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     /usr/bin/python3 - <<END
 import gzip
 import numpy as np
@@ -179,7 +179,7 @@ END
 }
 
 @test "the original teaches the network that was made of it" {
-    /usr/bin/python3 -c "import torch, numpy" 2>/dev/null || skip "needs Debian's python3-torch and python3-numpy"
+    need torch numpy
     ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.25 x' --trials 6 --minutes 1 --quiet
     for file in finetune.py teacher.py teacher.safetensors; do [ -s net-opt-$file ]; done
     cp net-opt.safetensors untrained
@@ -223,7 +223,7 @@ END
 }
 
 @test "a training that diverges is told, and keeps the best weights before it" {
-    /usr/bin/python3 -c "import torch, numpy" 2>/dev/null || skip "needs Debian's python3-torch and python3-numpy"
+    need torch numpy
     ends 0 optimize net.onnx $SAMPLES --constraints 'macs <= 0.6 x' --trials 6 --minutes 1 --quiet
     tune() {
         local got=0

@@ -2,6 +2,7 @@
 # value. `make check-long` takes the large networks of the zoo and every opset as well.
 
 bats_require_minimum_version 1.5.0
+load modules
 
 CHEAP="mnist_mlp mnist_cnn cifar10_cnn imdb_fasttext imdb_bilstm lstm_text_generation resnet32_cifar
     mobilenet_v3_large deit_tiny"
@@ -19,7 +20,7 @@ ort() {
 }
 
 @test "what PyTorch exports" {
-    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
+    need torch
     local opset=(--opset 17)
     [ -z "${HWNAS_LONG:-}" ] || opset=()
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/torch_export.py" "$HWNAS" cpu \
@@ -66,7 +67,7 @@ ort() {
 
 @test "weights of 4 and 8 bits, from files of others" {
     local model
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     cd "$BATS_TEST_TMPDIR"
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/packed_models.py" .
     for model in *.onnx; do
@@ -78,7 +79,7 @@ ort() {
 
 @test "weights of 4 and 8 bits that are said wrongly: the node, and what is wrong" {
     local what
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     cd "$BATS_TEST_TMPDIR"
     /usr/bin/python3 "$HWNAS_SRC/tests/peers/packed_models.py" . broken
     for what in bits block_size B K N scales g_idx; do

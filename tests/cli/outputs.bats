@@ -38,7 +38,7 @@ EOF
 
 @test "differences are those that NumPy finds in what run writes" {
     computes bf16 || skip "this processor has no bf16"
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     range="--scale 1/255 --mean 0.286 --std 0.353"
     ends 0 run "$MODEL" --input "$IMAGES" $range --batch 256 --output f32.npy
     ends 0 run "$MODEL" --input "$IMAGES" $range --batch 256 --dtype bf16 --output bf16.npy
@@ -59,7 +59,7 @@ EOF
 
 @test "outputs are of the network as it is deployed, batch norms folded" {
     computes bf16 || skip "this processor has no bf16"
-    /usr/bin/python3 -c "import numpy" 2>/dev/null || skip "needs Debian's python3-numpy"
+    need numpy
     /usr/bin/python3 -c "
 import numpy as np
 np.save('x.npy', np.random.default_rng(1).normal(size=(1, 3, 32, 32)).astype(np.float32))"

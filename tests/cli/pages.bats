@@ -74,13 +74,6 @@ END
 # table FROM TO ROWS: the first rows of a table of tests/data.
 table() { head -n "$3" "$DATA/$1" >"$2"; }
 
-need() {
-    local module
-    for module; do
-        /usr/bin/python3 -c "import $module" 2>/dev/null || skip "needs Debian's python3-$module"
-    done
-}
-
 @test "README.md" {
     need torch numpy
     alone

@@ -2,7 +2,7 @@
 load helpers
 
 setup_file() {
-    /usr/bin/python3 -c 'import torch' 2>/dev/null || export NO_TORCH=1
+    has_module torch || export NO_TORCH=1
 }
 
 setup() {

@@ -1,6 +1,7 @@
 # hwnas profile: what can be asked and what is answered; how long things take is another matter.
 
 bats_require_minimum_version 1.5.0
+load modules
 
 @test "memory of which a device does not tell is no 0.0" {
     cd "$BATS_TEST_TMPDIR"
@@ -16,7 +17,7 @@ END
 # The network's weights, 64 MiB in the file, are there twice at most: as they are read, brought into a form and
 # laid out for the library. The rest is code, libraries and buffers.
 @test "the process's peak memory is told, and weights are never there three times" {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     cd "$BATS_TEST_TMPDIR"
     /usr/bin/python3 - <<'END'
 import numpy as np

@@ -2,6 +2,7 @@
 # sees them, and as PyTorch computes them. HWNAS_UPDATE_GOLDEN=1 writes the golden files anew.
 
 bats_require_minimum_version 1.5.0
+load modules
 
 # golden file, space, code
 NETWORKS="accel_b0        accel_nasbench   e=1666666,k=3353553,l=1223341,se=1111111
@@ -28,10 +29,6 @@ setup_file() {
     while read -r name space code; do
         "$HWNAS" export --space "$space" --arch "$code" --format pytorch --out "$MODULES/$name.py"
     done <<<"$NETWORKS"
-}
-
-need() {
-    /usr/bin/python3 -c "import $1" 2>/dev/null || skip "needs Debian's python3-$1"
 }
 
 without_version() {

@@ -105,7 +105,7 @@ END
 }
 
 setup_file() {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
 }
 
 # rows EXPRESSION ARGUMENT...: what Python makes of the rows of a profile, on a device that computes nothing.

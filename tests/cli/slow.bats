@@ -2,7 +2,7 @@
 load helpers
 
 @test "slow code: a network of plain loops is told, and a good one is not" {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 - <<'END'
 import numpy as np
 import onnx

@@ -641,7 +641,7 @@ END
         *torch-cuda*) continue ;; # torch.bats has a stand-in for the GPU
         ssh-copy-id* | sudo\ * | scripts/build-runner*) continue ;; # packages.bats builds that runner
         *ort* | *torch*) json ort.json "d['devices'][0]['works']" | grep -q True || continue ;;&
-        *torch*) /usr/bin/python3 -c "import torch" 2>/dev/null || continue ;;&
+        *torch*) has_module torch || continue ;;&
         *python3*) ;;
         *pi1+pi2+pi3*) program=$STILL command=${command/pi3/pi3\/null} ;; # of one kind, and three
         esac

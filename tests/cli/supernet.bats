@@ -4,7 +4,7 @@ load helpers
 DATA=$HWNAS_SRC/tests/data
 
 setup() {
-    /usr/bin/python3 -c "import torch, yaml" 2>/dev/null || skip "needs Debian's python3-torch"
+    need torch yaml
     export HWNAS_TORCH_PYTHON=/usr/bin/python3 XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     mkdir "$BATS_TEST_TMPDIR/work"
     cd "$BATS_TEST_TMPDIR/work" || exit

@@ -1,10 +1,6 @@
 # The devices torch and torch-cuda: networks run by PyTorch, as the modules that hwnas writes of them.
 load helpers
 
-needs_torch() {
-    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
-}
-
 # python_with LINE...: a Python whose PyTorch has these lines, in which `calls` counts the runs of its linear layers.
 python_with() {
     printf '%s\n' 'import os, runpy, sys, torch' 'inside, calls = torch.nn.Linear.forward, 0' 'def forward(self, x):' \
@@ -16,13 +12,13 @@ python_with() {
 }
 
 @test "torch: its outputs are the reference's, eager and compiled, of integers and of a batch" {
-    needs_torch
+    need torch
     ends 0 profile mnist_cnn resnet32_cifar imdb_fasttext --device torch,torch:compiled --batch 1,2 --threads 1 --seconds 0.02 --verify --json
     is out "[r['status'] for r in d['rows']] == ['ok'] * 12 and all(r['verified_against'] == 'ref' for r in d['rows'])"
 }
 
 @test "torch: several outputs are computed as well" {
-    needs_torch
+    need torch
     printf '%s\n' 'hwnas: 1' 'name: heads' 'input: {x: [4, 8]}' 'network:' '  - linear: {out: 4}' '  - output: first' \
         '  - linear: {out: 3}' '  - output: second' >heads.yaml
     ends 0 profile heads.yaml --device torch,torch:compiled --threads 1 --seconds 0.02 --verify --json
@@ -30,7 +26,7 @@ python_with() {
 }
 
 @test "torch: what PyTorch's optimizer of frozen modules computes wrongly is compiled without it" {
-    needs_torch
+    need torch
     local act
     for act in hard_swish hard_sigmoid relu6; do
         printf '%s\n' 'hwnas: 1' 'name: padded' 'input: {image: [3, 16, 16]}' 'network:' '  - conv: {out: 72, kernel: 3}' "  - $act" \
@@ -41,7 +37,7 @@ python_with() {
 }
 
 @test "torch: is measured as cpu is, and tells as much" {
-    needs_torch
+    need torch
     ends 0 profile mnist_mlp --device cpu,torch --threads 1 --seconds 0.05 --json
     is out "d['rows'][0].keys() == d['rows'][1].keys()"
     is out "all(r['stop'] in ('interval', 'budget') and type(r['disturbed']) is int for r in d['rows'])"
@@ -52,7 +48,7 @@ python_with() {
 }
 
 @test "torch: holds the core that it is measured on" {
-    needs_torch
+    need torch
     python_with '    if calls == 20:' '        names = open("/proc/net/unix").read().split()' \
         '        print(sorted(os.sched_getaffinity(0)), [n for n in names if n.startswith("@hwnas-core-")], file=open("seen", "w"))'
     HWNAS_CORE_LOCKS=-torch-$BASHPID ends 0 profile mnist_mlp --device torch --threads 1 --seconds 0.05
@@ -65,7 +61,7 @@ END
 }
 
 @test "torch: what fails in Python fails the network, with its message, and the next one is measured" {
-    needs_torch
+    need torch
     python_with '    if self.out_features == 10 and calls > 6:' '        raise RuntimeError("no luck today")'
     ends 1 profile mnist_mlp imdb_fasttext --device torch --threads 1 --seconds 0.05 --json
     is out "[r['status'] for r in d['rows']] == ['unsupported', 'ok']"
@@ -79,7 +75,7 @@ END
 }
 
 @test "torch: profile measures it eager and compiled, and says which" {
-    needs_torch
+    need torch
     ends 0 profile mnist_mlp imdb_fasttext --device torch,torch:compiled --threads 1 --seconds 0.05 --json
     is out "[r['status'] for r in d['rows']] == ['ok'] * 4 and all(r['p50_seconds'] > 0 for r in d['rows'])"
     is out "sorted(x['library'].split(', ')[1] for x in d['devices'])[1] == 'eager'"
@@ -88,7 +84,7 @@ END
 }
 
 @test "torch: compare sets the runtimes side by side, and a search runs on it" {
-    needs_torch
+    need torch
     ends 0 compare mnist_mlp --device cpu,torch --threads 1 --batch 1 --seconds 0.05 --json
     is out "sorted(c['device'] for c in d['networks'][0]['choices']) == ['cpu', 'torch']"
     ends 0 search --space nas_bench_macro --accuracy nas_bench_macro_cifar10 --device torch --threads 1 \
@@ -105,7 +101,7 @@ END
     says out "has no PyTorch"
     HWNAS_TORCH_PYTHON=$PWD/bare refuses 1 "has no PyTorch*HWNAS_TORCH_PYTHON" devices torch
     HWNAS_TORCH_PYTHON=/no/such/python refuses 1 "cannot start the runner '/no/such/python'*python3-torch" devices torch
-    needs_torch
+    need torch
     refuses 1 "torch does not run networks 'faster'*torch:compiled" devices torch:faster
     ends 0 devices torch:compiled --json
     is out "d['devices'][0]['works'] and d['devices'][0]['native'] == ['f32']"
@@ -115,7 +111,7 @@ END
 
 # with_gpu [KIND]: a PyTorch that finds a GPU, whose part the processor plays (tests/peers/standin/torch_on_gpu.py).
 with_gpu() {
-    needs_torch
+    need torch
     printf '#!/bin/sh\nexec /usr/bin/python3 %q "$@"\n' "$HWNAS_SRC/tests/peers/standin/torch_on_gpu.py" >python
     chmod +x python
     export HWNAS_TORCH_PYTHON=$PWD/python STANDIN_CUDA=${1:-}
@@ -157,7 +153,7 @@ with_gpu() {
 }
 
 @test "torch-cuda: what is lacking is said with what to try" {
-    needs_torch
+    need torch
     refuses 1 "there is no GPU 'torch-cuda:first'*torch-cuda:0:compiled" devices torch-cuda:first
     refuses 1 "torch does not run networks 'cuda:0'*a GPU is torch-cuda:0" devices torch:cuda:0
     with_gpu none

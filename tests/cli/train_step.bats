@@ -1,10 +1,6 @@
 # profile --training: a training step in the place of an inference.
 load helpers
 
-needs_torch() {
-    /usr/bin/python3 -c "import torch" 2>/dev/null || skip "needs Debian's python3-torch"
-}
-
 # same_gradients NETWORK BATCH [smooth]: those of the device cpu are PyTorch's. $arch: which network of a space.
 same_gradients() {
     ends 0 export --space "$1" ${arch:+--arch "$arch"} --batch "$2" --format onnx --out "$1.onnx"
@@ -18,24 +14,24 @@ gradients_of() {
 }
 
 @test "training: gradients are PyTorch's: perceptron, convolutions and pools, an embedding" {
-    needs_torch
+    need torch
     same_gradients mnist_mlp 8
     same_gradients mnist_cnn 4
     same_gradients imdb_fasttext 8
 }
 
 @test "training: gradients are PyTorch's: residuals and batch norms" {
-    needs_torch
+    need torch
     same_gradients resnet32_cifar 4 smooth
 }
 
 @test "training: gradients are PyTorch's: a transformer, whose scores are scaled by one number and whose biases are added to rows" {
-    needs_torch
+    need torch
     arch=layers=2,hidden=128,heads=2,ffn=41 same_gradients bert:length=8,vocabulary=64 3
 }
 
 @test "training: gradients are PyTorch's: operands that are repeated" {
-    needs_torch
+    need torch
     # Along the first dimensions, the last, all of them, and in the middle.
     printf '%s\n' 'hwnas: 1' 'name: repeated' 'input: {x: [4, 6]}' 'network:' \
         '  - linear: {out: 6}' \
@@ -52,7 +48,7 @@ gradients_of() {
 }
 
 @test "training: gradients are PyTorch's: LSTM and GRU in one direction and in both, stacked, from the end as well" {
-    needs_torch
+    need torch
     same_gradients imdb_bilstm 2
     same_gradients lstm_text_generation 3
     printf '%s\n' 'hwnas: 1' 'name: mixed' 'input: {x: [6, 10]}' 'network:' \
@@ -70,7 +66,7 @@ gradients_of() {
 
 # A slice and a part of what is joined have the same gaps between their rows of channels.
 @test "training: gradients are PyTorch's: parts that are joined" {
-    needs_torch
+    need torch
     printf '%s\n' 'hwnas: 1' 'name: shuffle' 'input: {x: [3, 6, 6]}' 'network:' \
         '  - conv: {out: 8, kernel: 3, pad: 1}' \
         '  - concat:' \
@@ -131,7 +127,7 @@ END
 }
 
 @test "training: PyTorch's step is measured beside it" {
-    needs_torch
+    need torch
     ends 0 profile mnist_cnn imdb_fasttext --training --device torch --batch 4 --threads 1 --seconds 0.05 --json
     is out "[r['status'] for r in d['rows']] == ['ok'] * 2 and all(r['memory_bytes'] > 0 for r in d['rows'])"
 }

@@ -1,5 +1,6 @@
 # python/hwnas.py over the library of the build tree.
 bats_require_minimum_version 1.5.0
+load ../cli/modules
 
 TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
 
@@ -16,14 +17,6 @@ setup() {
 py() {
     cat - >test.py
     $PYTHON -W error::ResourceWarning test.py
-}
-
-# needs MODULE...: skips the test without them.
-needs() {
-    local module
-    for module; do
-        $PYTHON -c "import $module" 2>/dev/null || skip "there is no python3-$module"
-    done
 }
 
 @test "structs, enumerators and functions are those of the headers" {
@@ -44,7 +37,7 @@ needs() {
 }
 
 @test "types hold" {
-    needs mypy
+    need mypy
     $PYTHON -m mypy --strict --ignore-missing-imports --follow-imports=skip --cache-dir mypy "$HWNAS_SRC/python/hwnas.py"
     $PYTHON -m pyflakes "$HWNAS_SRC/python/hwnas.py" "$HWNAS_SRC"/examples/python/*.py
 }
@@ -129,7 +122,7 @@ END
 }
 
 @test "networks are exported, and run on arrays as the program runs them" {
-    needs numpy
+    need numpy
     py <<'END'
 import hwnas, numpy
 network = hwnas.Network("mnist_mlp", batch=2)
@@ -283,7 +276,7 @@ END
 }
 
 @test "a network without inputs is reported" {
-    /usr/bin/python3 -c "import onnx" 2>/dev/null || skip "needs Debian's python3-onnx"
+    need onnx
     /usr/bin/python3 - <<'END'
 import numpy as np
 import onnx
@@ -336,7 +329,7 @@ END
 }
 
 @test "comparisons, forecasts and evaluations are the program's" {
-    needs numpy
+    need numpy
     cp "$HWNAS_SRC/tests/data/profile_layers.json" here.json
     "$HWNAS" compare --profile here=here.json --percentile p50 --latency-target 50ms --json >compare.json
     "$HWNAS" forecast mnist_cnn --device cuda-dry:l4 --batch 8 --json >forecast.json 2>said || skip "no GPU is described: $(<said)"
@@ -530,7 +523,7 @@ END
 }
 
 @test "rows become a data frame, and a front a plot" {
-    needs pandas matplotlib
+    need pandas matplotlib
     cp "$HWNAS_SRC/examples/replay-nb-macro.yaml" .
     sed -i "s|\.\./tests|$HWNAS_SRC/tests|" replay-nb-macro.yaml
     MPLBACKEND=svg py <<'END'
@@ -549,7 +542,7 @@ END
 }
 
 @test "a PyTorch module is measured, and is left as it was" {
-    needs torch onnx
+    need torch onnx
     py <<'END'
 import hwnas, torch
 module = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
@@ -566,7 +559,7 @@ END
 }
 
 @test "Optuna proposes, hwnas predicts and measures" {
-    needs optuna
+    need optuna
     $PYTHON "$HWNAS_SRC/examples/python/optuna_search.py" 12 >out
     cat out
     [ "$(grep -c '^[012]\{8\}  .* %  .* ms$' out)" -ge 1 ]
@@ -627,14 +620,14 @@ notebook() {
 }
 
 @test "the notebook with Optuna: fronts of measured and of counted networks" {
-    needs optuna
+    need optuna
     notebook optuna
     [ "$(grep -cE '^[012]{8}  [0-9.]+ %  [0-9.]+ ms$' shown)" -ge 1 ]
     grep -qE '^[0-9]+ networks on the front$' shown
 }
 
 @test "the notebook with PyTorch: modules are measured, and a network comes back as one with as many parameters" {
-    needs torch onnx
+    need torch onnx
     notebook torch
     [ "$(grep -c '^width .*latency.p50' shown)" -eq 2 ]
     grep -qE '^([0-9]+) parameters, hwnas counts \1$' shown
@@ -642,7 +635,7 @@ notebook() {
 }
 
 @test "the examples of docs/python.md run" {
-    needs torch
+    need torch
     awk '/^```python$/ { file = sprintf("page%d.py", ++n); next } /^```/ { file = "" } file { print > file }' \
         "$HWNAS_SRC/docs/python.md"
     mkdir tree tree/examples
