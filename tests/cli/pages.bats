@@ -18,7 +18,8 @@ SHORTER=(
     -e 's/accel_nasbench --arch CODE/nas_bench_macro --arch 22221220/'
     -e "/hwnas optimize/s/\$/ --constraints 'macs <= 0.7 x' --max-loss 60 --minutes 0.1/"
     -e '/hwnas profile/s/$/ --seconds 0.05/'
-    -e '/--device cpu,ort,torch/s/$/ --batch 1 --threads 1 --seconds 0.05/'
+    -e '/--device cpu,ort,torch/s/$/ --batch 1 --threads 1/'
+    -e '/hwnas compare/{' -e '/ --(outputs|profile) /!s/$/ --seconds 0.05/' -e '}'
     -e '/(--profile|here.json)/!s/(hwnas (profile|compare) .*)resnet50/\1mnist_cnn/'
     -e '/hwnas search/s/$/ --trials 3/'
     -e 's/ --trial 80 / --trial 2 /'
@@ -28,6 +29,7 @@ SHORTER=(
 # follow PAGE LEAST: runs the commands of a page, at least that many.
 follow() {
     local line n=0 failed=0
+    alone
     hwnas() { "$HWNAS" "$@"; }
     export PATH=${HWNAS%/*}:/usr/bin:$PATH # Debian's Python has PyTorch
     mkdir -p "$XDG_CACHE_HOME"
@@ -76,8 +78,7 @@ table() { head -n "$3" "$DATA/$1" >"$2"; }
 
 @test "README.md" {
     need torch numpy
-    alone
-    SHORTER+=(-e '/hwnas (search|compare.*--training)/s/$/ --seconds 0.05/')
+    SHORTER+=(-e '/hwnas search/s/$/ --seconds 0.05/')
     images
     mv net.onnx model.onnx
     block README.md 'space: accel_nasbench' | sed 's/<= 10 ms/<= 10000 ms/' >job.yaml
