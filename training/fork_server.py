@@ -73,6 +73,11 @@ class Client:
             pass
 
 
+def children_of_this():
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        return {int(child) for child in file.read().split()}
+
+
 class Keeper:
     """The parent of a training: it inherits whoever that starts and leaves, and ends them all with it."""
 
@@ -81,9 +86,9 @@ class Keeper:
 
     def tell(self, number):
         """The training's group, and who left that and lost its parent."""
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            children = {int(child) for child in file.read().split()}
-        for send, process in ((os.killpg, self.training), *((os.kill, child) for child in children - {self.training})):
+        children = children_of_this()
+        of_group = [(os.killpg, self.training)] if self.training in children else []  # its number is its own until then
+        for send, process in (*of_group, *((os.kill, child) for child in children - {self.training})):
             try:
                 send(process, number)
             except OSError:  # it has no group of its own yet, is gone, or is not ours to end
@@ -104,7 +109,7 @@ class Keeper:
         """Returns how the training ended. What the kernel does not let go of in seconds is left to it."""
         of_training = signal.SIGKILL
         for _ in range(KILL_ROUNDS):
-            self.tell(signal.SIGKILL)  # the training's number is its own until it is waited for
+            self.tell(signal.SIGKILL)
             try:
                 while (found := os.waitpid(-1, os.WNOHANG))[0]:
                     of_training = found[1] if found[0] == self.training else of_training
@@ -145,7 +150,8 @@ def reap(*_):
 
 def serve(path, load):
     """load() loads what forks need; who connects meanwhile waits. Returns in trainings alone."""
-    os.close(os.pidfd_open(os.getpid()))  # where that cannot be, a server is of no use
+    os.close(os.pidfd_open(os.getpid()))  # where this or that cannot be, a server is of no use
+    children_of_this()
     server = os.getpid()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(path)

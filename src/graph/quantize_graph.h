@@ -22,7 +22,9 @@ bool hwnas_graph_is_quantized(const hwnas_graph *graph);
 
 /* Whether a node makes floats of a weight of bytes that has more than one dimension. */
 bool hwnas_dequantizes_kernel(const hwnas_graph *graph, const hwnas_node *node);
-/* The same, and products alone read it, as their kernel: a device computes with the bytes. */
+/* The same, and products alone read it, as their kernel: a device computes with the bytes. Not
+ * those with zero points, for which oneDNN's convolutions end the process, and not those of
+ * products that are wrong in bytes (quantize_places.h). */
 bool hwnas_is_int8_kernel(const hwnas_graph *graph, const hwnas_node *node);
 
 /* Where quantisations stand. */

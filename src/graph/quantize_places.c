@@ -11,9 +11,19 @@ static bool is_image(const hwnas_tensor *tensor)
     return tensor->rank == 4;
 }
 
+bool hwnas_is_wrong_in_bytes(const hwnas_graph *graph, const hwnas_node *node)
+{
+    enum { POINTS = 8 };
+    if (node->op->id != HWNAS_OP_CONV || !is_image(hwnas_node_output(graph, node)))
+        return false;
+    const int64_t *kernel = hwnas_node_input(graph, node, 1)->dims;
+    return kernel[0] > 1 && kernel[1] == 1 && kernel[2] * kernel[3] == POINTS &&
+           hwnas_node_attr(node, "groups")->ints[0] == kernel[0];
+}
+
 bool hwnas_has_kernel(int *axis, const hwnas_graph *graph, const hwnas_node *node)
 {
-    if (node->op->class != HWNAS_CLASS_PRODUCT)
+    if (node->op->class != HWNAS_CLASS_PRODUCT || hwnas_is_wrong_in_bytes(graph, node))
         return false;
     const hwnas_tensor *kernel = hwnas_node_input(graph, node, 1);
     const bool is_matmul = node->op->id == HWNAS_OP_MATMUL;

@@ -32,6 +32,11 @@ int hwnas_excites(const hwnas_graph *graph, const hwnas_node *node);
 enum { HWNAS_DEPTHWISE_CHANNELS = 32 /* or more */, HWNAS_DEPTHWISE_POINTS = 64 /* or less */ };
 bool hwnas_is_depthwise(const hwnas_graph *graph, const hwnas_node *node);
 
+/* Depthwise convolutions of eight points, as 8 x 1 or 4 x 2: of bytes that are signed or have a
+ * zero point oneDNN 3.7 computes them wrongly (with AVX2; others were not tried), so they stay
+ * floats. */
+bool hwnas_is_wrong_in_bytes(const hwnas_graph *graph, const hwnas_node *node);
+
 /* By tensor: whether a zero point costs none of those that read its bytes anything, so that all
  * bytes may stand for values that are there. With weights of 7 bits products of pixels and
  * depthwise convolutions are among them. Yours to free(). */

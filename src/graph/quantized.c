@@ -1,9 +1,11 @@
 /* quantized.c: what a graph has of 8-bit integers. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "graph/op.h"
 #include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
+#include "graph/quantize_places.h"
 
 bool hwnas_graph_is_quantized(const hwnas_graph *graph)
 {
@@ -20,6 +22,21 @@ bool hwnas_dequantizes_kernel(const hwnas_graph *graph, const hwnas_node *node)
            in->rank > 1 && (in->dtype == HWNAS_INT8 || in->dtype == HWNAS_UINT8);
 }
 
+static bool has_zero_points(const hwnas_graph *graph, const hwnas_node *node)
+{
+    enum { ZERO = 2 };
+    if (node->n_inputs <= ZERO || hwnas_node_input(graph, node, ZERO)->kind != HWNAS_TENSOR_WEIGHT)
+        return false;
+    const int64_t n = hwnas_tensor_count(hwnas_node_input(graph, node, ZERO));
+    float *zeros = hwnas_alloc((size_t)n * sizeof *zeros);
+    hwnas_tensor_fill(hwnas_node_input(graph, node, ZERO), zeros);
+    bool any = false;
+    for (int64_t i = 0; i < n; i++)
+        any |= zeros[i] != 0;
+    free(zeros);
+    return any;
+}
+
 bool hwnas_is_int8_kernel(const hwnas_graph *graph, const hwnas_node *node)
 {
     enum { KERNEL = 1 };
@@ -27,9 +44,12 @@ bool hwnas_is_int8_kernel(const hwnas_graph *graph, const hwnas_node *node)
         return false;
     if (hwnas_node_attr(node, "block_size")->ints[0])
         return hwnas_is_packed_kernel(graph, node);
+    if (has_zero_points(graph, node))
+        return false;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const hwnas_node *reader = &graph->nodes[i];
-        const bool multiplies = reader->op->class == HWNAS_CLASS_PRODUCT;
+        const bool multiplies =
+            reader->op->class == HWNAS_CLASS_PRODUCT && !hwnas_is_wrong_in_bytes(graph, reader);
         for (int k = 0; k < reader->n_inputs; k++)
             if (reader->inputs[k] == node->output && !(multiplies && k == KERNEL))
                 return false;

@@ -73,6 +73,15 @@ static bool is_faster(const int64_t *dims)
     return dims[2] * n_fours(dims) <= MOST_FOURS && (dims[2] * dims[3] == 1 || dims[1] < FEW);
 }
 
+static bool has_kernel(float **out, const hwnas_onednn_source *source,
+                       const hwnas_onednn_group *group)
+{
+    if (hwnas_byte_kernel(out, source, group) == HWNAS_OK)
+        return true;
+    hwnas_error_clear();
+    return false;
+}
+
 bool hwnas_onednn_byte_conv_fits(const hwnas_onednn_source *source, const hwnas_onednn_group *group,
                                  const hwnas_onednn_layout *layouts)
 {
@@ -85,7 +94,7 @@ bool hwnas_onednn_byte_conv_fits(const hwnas_onednn_source *source, const hwnas_
     float *kernel;
     if (hwnas_node_attr(root, "groups")->ints[0] > 1 || dims[2] > MOST_ROWS || !is_faster(dims) ||
         (dims[3] > 1 && hwnas_node_attr(root, "dilation")->ints[1] > 1) ||
-        hwnas_byte_kernel(&kernel, source, group) != HWNAS_OK)
+        !has_kernel(&kernel, source, group))
         return false;
     const bool fit = pairs_fit(kernel, dims);
     free(kernel);
@@ -206,8 +215,8 @@ HWNAS_AVX2_INLINE void add_four(__m256i sums[VECTORS], const uint8_t *from, cons
     }
 }
 
-/* Two pixels at a time (where one is left, it twice). All of one block of channels first, whose
- * weights stay near. */
+/* Computes two pixels at a time; an odd last one is computed twice and written once. Finishes a
+ * block of channels for all pixels before the next, so that its weights stay in the first cache. */
 HWNAS_AVX2_INLINE void compute_all(const byte_conv *c, const tile *t, hwnas_byte_posts posts)
 {
     const hwnas_byte_sums *s = &c->sums;
@@ -297,12 +306,16 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
     return dnnl_success;
 }
 
-/* Where what is added was, as long as no channel is computed twice. */
+/* Where what is added was, as long as no channel is computed twice, and none of it is read for
+ * other channels, as it is of x + conv(x). */
 static int in_place(const hwnas_onednn_step *step, int output, size_t k)
 {
     const byte_conv *c = step->state;
     (void)output;
-    return k == 0 && c->sums.sum >= 0 && c->sums.n_channels % BLOCK == 0 ? 1 : -1;
+    if (k || c->sums.sum < 0 || c->sums.n_channels % BLOCK ||
+        step->input_ids[0] == step->input_ids[1])
+        return -1;
+    return step->input_ids[1];
 }
 
 static void free_byte_conv(void *state)

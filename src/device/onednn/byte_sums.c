@@ -12,7 +12,7 @@ enum { SIGN = 128 }; /* from signed bytes to unsigned ones */
 static bool has_instructions(void)
 {
 #if defined __x86_64__
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+    return hwnas_onednn_ends_at_avx2() && __builtin_cpu_supports("fma") &&
            !hwnas_onednn_is_native(HWNAS_S8);
 #else
     return false;
@@ -48,6 +48,8 @@ bool hwnas_byte_sums_fit(const hwnas_onednn_source *source, const hwnas_onednn_g
            out->rank == 4 && out->dims[1] >= HWNAS_SUMS_BLOCK &&
            hwnas_onednn_is_int8(source, group->chain.output) &&
            layouts[group->reads[0]] == HWNAS_ONEDNN_IMAGE &&
+           (hwnas_byte_posts_of(group) != HWNAS_BYTE_SUM ||
+            layouts[group->posts[0].operand] == HWNAS_ONEDNN_IMAGE) &&
            layouts[group->chain.output] == HWNAS_ONEDNN_IMAGE;
 }
 
@@ -72,8 +74,8 @@ static float limited(float x, float low, float high)
     return fminf(fmaxf(x, low), high);
 }
 
-/* What is left of all numbers by the limits behind the sums and by those of a byte, before the zero
- * point is added. */
+/* The range that the limits behind the sums and those of a byte leave, before the zero point is
+ * added. */
 static void find_limits(hwnas_byte_sums *s, const hwnas_onednn_group *g)
 {
     s->low = -INFINITY;

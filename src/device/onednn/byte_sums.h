@@ -42,7 +42,7 @@ typedef enum hwnas_byte_posts {
     HWNAS_BYTE_LIMITS,    /* they are cut off */
     HWNAS_BYTE_FUNCTIONS, /* functions of each value */
     HWNAS_BYTE_SUM,       /* another tensor of bytes is added, then they are cut off */
-    HWNAS_BYTE_OTHER,
+    HWNAS_BYTE_OTHER,     /* what these loops do not do */
 } hwnas_byte_posts;
 
 hwnas_byte_posts hwnas_byte_posts_of(const hwnas_onednn_group *group);
@@ -55,7 +55,7 @@ HWNAS_CHECKED hwnas_status hwnas_byte_kernel(float **out, const hwnas_onednn_sou
                                              const hwnas_onednn_group *group);
 /* Also says what the step reads and writes, and counts its memory. `kernel`: as many weights for
  * each channel as are multiplied with unsigned bytes; signed ones are to be made unsigned by
- * turning their first bit. */
+ * flipping their top bit. */
 HWNAS_CHECKED hwnas_status hwnas_byte_sums_init(hwnas_byte_sums *out, hwnas_onednn_step *step,
                                                 const hwnas_onednn_source *source,
                                                 const hwnas_onednn_group *group,

@@ -19,6 +19,7 @@ enum {
     AT_ONCE = 2, /* points of the kernel at a time */
 };
 _Static_assert((int)HWNAS_DEPTHWISE_CHANNELS == (int)BLOCK, "fewer are not taken here");
+_Static_assert(HWNAS_DEPTHWISE_POINTS % AT_ONCE == 0, "there is room for the last read");
 
 typedef struct depthwise {
     hwnas_byte_sums sums;
@@ -121,8 +122,9 @@ HWNAS_AVX2_INLINE void add_points(__m256i sums[VECTORS], const uint8_t *const at
     }
 }
 
-/* Pixels that lie side by side, two at a time (where one is left, it twice). All of one block of
- * channels first, whose weights stay near. */
+/* Computes pixels that lie side by side, two at a time; an odd last one is computed twice. Finishes
+ * a block of channels for all pixels before the next, so that its weights stay in the first cache.
+ */
 HWNAS_AVX2_INLINE void compute_all(uint8_t *out, const depthwise *d, const reads *pixels, int n,
                                    hwnas_byte_posts posts)
 {

@@ -26,7 +26,7 @@ typedef struct hwnas_onednn_post {
     dnnl_alg_kind_t alg; /* of eltwise, or of binary with an operand */
     float alpha, beta;   /* of eltwise */
     int operand;         /* the other tensor, or -1 */
-    bool is_sum;         /* the operand has no other reader: the results are added to it in place */
+    bool is_sum; /* the results are added to the operand in place, unless somebody else reads it */
 } hwnas_onednn_post;
 
 typedef struct hwnas_onednn_group {
