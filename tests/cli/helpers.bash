@@ -1,6 +1,6 @@
 # What the tests of the program share. A test starts in an empty directory of its own.
 bats_require_minimum_version 1.5.0
-load modules
+. "${BASH_SOURCE[0]%/*}/modules.bash"
 
 TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
 REPLAY=$HWNAS_SRC/examples/replay-nb-macro.yaml
