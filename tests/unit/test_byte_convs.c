@@ -47,6 +47,7 @@ typedef struct conv {
     const char *function; /* behind it, or NULL */
     int64_t n_out;        /* 0: a depthwise one */
     bool adds;            /* another tensor of bytes to the result, before the function */
+    bool adds_floats;     /* the same of a tensor of floats */
     bool adds_itself;     /* its input, and another such convolution follows */
     bool ends_as_floats;
     float weight_zero; /* the zero point of its weights */
@@ -156,6 +157,12 @@ static hwnas_graph *graph_of(const conv *c, uint64_t seed)
     if (c->adds)
         made = pair(graph, "add", made,
                     add_bytes(graph, "added", graph->tensors[made].dims, (int)seed % N_BYTE_FORMS));
+    if (c->adds_floats) {
+        int other;
+        ok(hwnas_graph_add_input(&other, graph, "floats", HWNAS_FLOAT32, 4,
+                                 graph->tensors[made].dims));
+        made = pair(graph, "add", made, add(graph, "tanh", "", other, -1));
+    }
     if (c->adds_itself)
         made = add_conv(graph, c, &rng,
                         in_bytes(graph, pair(graph, "add", made, x), &byte_forms[c->out]));
@@ -216,7 +223,7 @@ static void check(const conv *c, uint64_t seed)
         free(got);
     }
     free(wanted);
-    if (!c->ends_as_floats && !c->weight_zero)
+    if (!c->ends_as_floats && !c->weight_zero && !c->adds_floats)
         check_how(graph, seed);
     hwnas_graph_free(graph);
 }
@@ -329,6 +336,26 @@ static void what_is_added_is_read_too(void **state)
     hwnas_graph_free(graph);
 }
 
+/* Floats that are added to the result of a convolution of bytes. */
+static void floats_are_added(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const conv c = {.image = {2, 64, 9, 11},
+                        .kernel = {1, 1},
+                        .stride = {1, 1},
+                        .dilation = {1, 1},
+                        .in = i,
+                        .out = i,
+                        .most = 64,
+                        .n_out = 64,
+                        .has_bias = i % 2,
+                        .adds_floats = true,
+                        .function = i / 2 ? "relu" : NULL};
+        check(&c, 3000 + (uint64_t)i);
+    }
+}
+
 /* Depthwise kernels of eight points, which oneDNN 3.7 computes wrongly, and weights with zero
  * points, with which it ended the process. */
 static void what_onednn_cannot_do(void **state)
@@ -367,6 +394,7 @@ int main(void)
         cmocka_unit_test(random_dense_ones),
         cmocka_unit_test(large_ones),
         cmocka_unit_test(what_is_added_is_read_too),
+        cmocka_unit_test(floats_are_added),
         cmocka_unit_test(what_onednn_cannot_do),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
