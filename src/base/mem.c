@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <threads.h>
 
 #define ALIGN 16
@@ -158,26 +157,15 @@ void hwnas_guard_libraries(void)
 
 /* ---- Large blocks ---- */
 
-enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
+enum { CACHE_LINE = 64 };
 
-/* A block that has whole huge pages gets them where the kernel has some to give: a network's
- * weights then miss the TLB less often (docs/engine.md). Its last, partial one stays in small
- * pages, so it holds no more memory. */
-static void *alloc_pages(size_t size)
-{
-    void *p = NULL;
-    if (posix_memalign(&p, size < HUGE_PAGE ? CACHE_LINE : HUGE_PAGE, size))
-        return NULL;
-    if (size >= HUGE_PAGE)
-        (void)madvise(p, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-    return p;
-}
-
+/* In pages of whatever size the kernel gives: asking for huge ones makes networks up to 1.5 times
+ * slower on some virtual machines (docs/engine.md). */
 hwnas_status hwnas_try_alloc(void **out, size_t size, const char *what)
 {
     const size_t rounded = size ? (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE : CACHE_LINE;
-    void *p = rounded >= size ? alloc_pages(rounded) : NULL;
-    if (!p)
+    void *p = NULL;
+    if (rounded < size || posix_memalign(&p, CACHE_LINE, rounded))
         return hwnas_fail(HWNAS_E_MEMORY, NULL, "no memory for %s (%.1f MiB)", what,
                           (double)size / (1 << 20));
     memset(p, 0, rounded);
