@@ -7,6 +7,26 @@ const byte_form byte_forms[N_BYTE_FORMS] = {{HWNAS_INT8, 0.05137F, 0},
                                             {HWNAS_UINT8, 0.03119F, 0},
                                             {HWNAS_INT8, 0.02031F, -30}};
 
+hwnas_device *cpu[2], *ref;
+
+int open_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        cpu[i] = open_device("cpu", i + 1);
+    ref = open_device("ref", 1);
+    return 0;
+}
+
+int close_devices(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        hwnas_device_close(cpu[i]);
+    hwnas_device_close(ref);
+    return 0;
+}
+
 int named_node(hwnas_graph *graph, const char *op, int n, const int *inputs)
 {
     int out;

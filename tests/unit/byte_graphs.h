@@ -5,6 +5,11 @@
 
 #include "device_fixture.h"
 
+/* Of a group of tests: `cpu` with one thread and with two, and what they are compared with. */
+extern hwnas_device *cpu[2], *ref;
+int open_devices(void **state);
+int close_devices(void **state);
+
 /* How bytes stand for floats. */
 typedef struct byte_form {
     hwnas_dtype dtype;

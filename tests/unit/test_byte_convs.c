@@ -19,26 +19,6 @@
 #include "graph/op.h"
 #include "graph/quantize_places.h"
 
-static hwnas_device *cpu[2], *ref; /* with one thread and with two */
-
-static int open_devices(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        cpu[i] = open_device("cpu", i + 1);
-    ref = open_device("ref", 1);
-    return 0;
-}
-
-static int close_devices(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        hwnas_device_close(cpu[i]);
-    hwnas_device_close(ref);
-    return 0;
-}
-
 typedef struct conv {
     int64_t image[4], kernel[2], stride[2], pad[4], dilation[2];
     int in, out; /* forms of the bytes */

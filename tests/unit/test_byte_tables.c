@@ -17,26 +17,6 @@
 #include "device_fixture.h"
 #include "graph/op.h"
 
-static hwnas_device *cpu[2], *ref; /* with one thread and with two */
-
-static int open_devices(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        cpu[i] = open_device("cpu", i + 1);
-    ref = open_device("ref", 1);
-    return 0;
-}
-
-static int close_devices(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        hwnas_device_close(cpu[i]);
-    hwnas_device_close(ref);
-    return 0;
-}
-
 /* ---- Graphs ---- */
 
 static int add_wide_input(hwnas_graph *graph, int rank, const int64_t *dims)

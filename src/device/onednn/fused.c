@@ -74,6 +74,8 @@ static dnnl_status_t add_posts(maker *m)
 {
     dnnl_post_ops_t posts = NULL;
     dnnl_status_t status = dnnl_post_ops_create(&posts);
+    if (status == dnnl_success)
+        status = hwnas_onednn_requantize_begin(&m->bytes, posts);
     for (int i = 0; i < m->bytes.n_posts && status == dnnl_success; i++)
         status = add_post(m, i, posts);
     if (status == dnnl_success)
@@ -207,14 +209,14 @@ static hwnas_status add_args(maker *m)
     TRY(add_border(m, &m->made->after, g->chain.output, false));
     for (int i = 0; i < m->n_inputs; i++)
         TRY(add_input(m, m->args[i], m->in[i], g->reads[i]));
-    for (int i = 0; i < m->bytes.n_posts; i++) {
+    for (int i = 0, at = m->bytes.excess != 0; i < m->bytes.n_posts; i++, at++) {
         const hwnas_onednn_post *post = &g->posts[i];
         if (post->operand < 0)
             continue;
         if (post->is_sum)
             m->made->sum = (int)m->step->n_inputs;
         TRY(add_input(
-            m, post->is_sum ? DNNL_ARG_UNDEF : DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) | DNNL_ARG_SRC_1,
+            m, post->is_sum ? DNNL_ARG_UNDEF : DNNL_ARG_ATTR_MULTIPLE_POST_OP(at) | DNNL_ARG_SRC_1,
             post->is_sum ? m->out : m->operands[i], post->operand));
     }
     m->made->out_bytes = dnnl_memory_desc_get_size(m->out);

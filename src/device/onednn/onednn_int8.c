@@ -102,6 +102,11 @@ bool hwnas_onednn_multiplies_int8(const hwnas_onednn_source *source, const hwnas
                                          : hwnas_node_input(graph, node, 0)->rank >= 2;
 }
 
+bool hwnas_onednn_sums_bytes(const hwnas_node *node)
+{
+    return node->op->id == HWNAS_OP_ADD || node->op->id == HWNAS_OP_SUB;
+}
+
 /* ---- While groups are found ---- */
 
 /* Of one scale, and kept as such. */
@@ -160,8 +165,7 @@ void hwnas_onednn_read_bytes(group *g, const hwnas_fusion *f)
 {
     const hwnas_onednn_source *source = hwnas_onednn_finder_of(f)->source;
     const hwnas_node *root = &f->graph->nodes[g->chain.nodes[0]];
-    const bool is_sum = root->op->id == HWNAS_OP_ADD || root->op->id == HWNAS_OP_SUB ||
-                        root->op->id == HWNAS_OP_MUL;
+    const bool is_sum = hwnas_onednn_sums_bytes(root);
     for (int i = 0; i < 2 && i < root->n_inputs; i++)
         g->reads[i] = root->inputs[i];
     const int image = hwnas_onednn_excited(f, root);
@@ -179,10 +183,10 @@ void hwnas_onednn_read_bytes(group *g, const hwnas_fusion *f)
         look_behind(g, f, 0);
     } else if (root->op->class == HWNAS_CLASS_QUANTIZATION) {
         g->has_bytes = true;
-    } else if (is_sum) { /* these primitives have no zero points */
+    } else if (is_sum || root->op->id == HWNAS_OP_MUL) { /* products have no zero points */
         for (int i = 0; i < 2; i++) {
             const int bytes = hwnas_onednn_behind(source, root->inputs[i]);
-            if (bytes >= 0 && !hwnas_onednn_scale_of_int8(f->graph, bytes).zero)
+            if (bytes >= 0 && (is_sum || !hwnas_onednn_scale_of_int8(f->graph, bytes).zero))
                 look_behind(g, f, i);
         }
     }

@@ -24,6 +24,8 @@ int hwnas_onednn_behind(const hwnas_onednn_source *source, int tensor);
 
 /* A convolution or product of bytes with a constant kernel of bytes. */
 bool hwnas_onednn_multiplies_int8(const hwnas_onednn_source *source, const hwnas_node *node);
+/* Whether a node adds or subtracts: it may read bytes with zero points. */
+bool hwnas_onednn_sums_bytes(const hwnas_node *node);
 
 /* ---- While groups are found ---- */
 

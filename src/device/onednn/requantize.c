@@ -65,6 +65,16 @@ static void find_scales(requantize *q)
         q->scales[i] *= q->in[0].scale / q->unit;
 }
 
+/* By how much the zero points make a sum or a difference too large. */
+static float excess_of(const requantize *q)
+{
+    const float first = q->in[0].scale * (float)q->in[0].zero;
+    const float second = q->in[1].scale * (float)q->in[1].zero;
+    if (!hwnas_onednn_sums_bytes(q->root))
+        return 0;
+    return q->root->op->id == HWNAS_OP_ADD ? first + second : first - second;
+}
+
 void hwnas_onednn_requantize_init(requantize *out, const hwnas_onednn_source *source,
                                   const hwnas_onednn_group *group)
 {
@@ -75,6 +85,7 @@ void hwnas_onednn_requantize_init(requantize *out, const hwnas_onednn_source *so
         out->in[i] =
             i < out->root->n_inputs ? scale_of(out, group->reads[i]) : (hwnas_onednn_scale){1, 0};
     out->out = scale_of(out, group->chain.output);
+    out->excess = excess_of(out);
     if (ends_as_bytes && out->n_posts && is_idle(out, &group->posts[out->n_posts - 1]))
         out->n_posts--;
     bool is_plain = ends_as_bytes;
@@ -136,6 +147,12 @@ dnnl_status_t hwnas_onednn_requantize_attr(const requantize *q, dnnl_primitive_a
     if (shifts(q, q->out.zero))
         TRY_STATUS(dnnl_primitive_attr_set_zero_points_mask(attr, DNNL_ARG_DST, 0));
     return dnnl_success;
+}
+
+dnnl_status_t hwnas_onednn_requantize_begin(const requantize *q, dnnl_post_ops_t posts)
+{
+    return q->excess != 0 ? dnnl_post_ops_append_eltwise(posts, dnnl_eltwise_linear, 1, -q->excess)
+                          : dnnl_success;
 }
 
 dnnl_status_t hwnas_onednn_requantize_post(const requantize *q, const post *p,

@@ -17,7 +17,8 @@ typedef struct hwnas_onednn_requantize {
     float *scales;                 /* of products, in units; NULL: the root makes none */
     int64_t n_scales;              /* 1 or one for each output */
     hwnas_onednn_scale in[2], out; /* of floats 1 and 0 */
-    int n_posts;                   /* of the group that do anything */
+    float excess; /* of a sum of bytes, which such primitives do not take off; what begins does */
+    int n_posts;  /* of the group that do anything */
 } hwnas_onednn_requantize;
 
 void hwnas_onednn_requantize_init(hwnas_onednn_requantize *out, const hwnas_onednn_source *source,
@@ -27,7 +28,10 @@ void hwnas_onednn_requantize_done(hwnas_onednn_requantize *q);
 /* Says in `attr` which factors and zero points there will be. */
 dnnl_status_t hwnas_onednn_requantize_attr(const hwnas_onednn_requantize *q,
                                            dnnl_primitive_attr_t attr);
-/* Appends one of the group's operations, or what ends them: what makes bytes of sums of bytes. */
+/* Appends what begins the group's operations, if there is an excess; one of them; or what ends
+ * them: what makes bytes of sums of bytes. */
+dnnl_status_t hwnas_onednn_requantize_begin(const hwnas_onednn_requantize *q,
+                                            dnnl_post_ops_t posts);
 dnnl_status_t hwnas_onednn_requantize_post(const hwnas_onednn_requantize *q,
                                            const hwnas_onednn_post *p, dnnl_post_ops_t posts);
 dnnl_status_t hwnas_onednn_requantize_end(const hwnas_onednn_requantize *q, dnnl_post_ops_t posts);
