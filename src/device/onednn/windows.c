@@ -74,13 +74,38 @@ bool hwnas_onednn_has_blank_window(const hwnas_graph *graph, const hwnas_node *n
            (is_blank_along(graph, node, 0) || is_blank_along(graph, node, 1));
 }
 
+/* Whether a window reaches over padding along an axis. */
+static bool reaches_padding(const hwnas_graph *graph, const hwnas_node *node, int axis)
+{
+    const hwnas_onednn_window w = hwnas_onednn_window_of(node);
+    const int64_t n_out = hwnas_node_output(graph, node)->dims[HEIGHT + axis];
+    const int64_t reach = (hwnas_node_input(graph, node, 1)->dims[HEIGHT + axis] - 1) *
+                          hwnas_node_attr(node, "dilation")->ints[axis];
+    return w.before[axis] || (n_out - 1) * w.stride[axis] + reach >=
+                                 hwnas_node_input(graph, node, 0)->dims[HEIGHT + axis];
+}
+
+/* Of signed bytes, where each group has one channel, and windows reach over the padding at the
+ * sides and over none above or below: the columns there are wrong with VNNI. Depthwise ones, and
+ * kernels of one row or one column, come out right. */
+static bool is_wrong_at_the_sides(const hwnas_graph *graph, const hwnas_node *node,
+                                  const hwnas_tensor *bytes)
+{
+    const int64_t *dims = hwnas_node_input(graph, node, 1)->dims;
+    const bool is_depthwise = hwnas_node_attr(node, "groups")->ints[0] == dims[0] && dims[0] > 1;
+    return bytes->dtype == HWNAS_INT8 && hwnas_node_output(graph, node)->rank == 4 &&
+           dims[1] == 1 && !is_depthwise && dims[HEIGHT] > 1 && dims[WIDTH] > 1 &&
+           !reaches_padding(graph, node, 0) && reaches_padding(graph, node, 1);
+}
+
 bool hwnas_onednn_is_wrong(const hwnas_graph *graph, const hwnas_node *node)
 {
     const int producer = hwnas_node_input(graph, node, 0)->producer;
-    const bool reads_bytes =
-        producer >= 0 && graph->nodes[producer].op->id == HWNAS_OP_DEQUANTIZE_LINEAR;
+    const hwnas_node *before = producer < 0 ? NULL : &graph->nodes[producer];
     return strides_beyond(graph, node) ||
-           (reads_bytes && hwnas_onednn_has_blank_window(graph, node));
+           (before && before->op->id == HWNAS_OP_DEQUANTIZE_LINEAR &&
+            (hwnas_onednn_has_blank_window(graph, node) ||
+             is_wrong_at_the_sides(graph, node, hwnas_node_input(graph, before, 0))));
 }
 
 /* Kernels of one column, where the channels fill more than one vector and no half of one at the end. */

@@ -16,7 +16,8 @@ hwnas_onednn_window hwnas_onednn_window_of(const hwnas_node *node);
 /* One with the same result that oneDNN 3.7 computes correctly; the node is a `conv`. */
 hwnas_onednn_window hwnas_onednn_conv_window(const hwnas_graph *graph, const hwnas_node *node);
 
-/* A `conv` for which there is none, or that multiplies bytes and has a blank window. */
+/* A `conv` for which there is none, or that multiplies bytes and has a blank window, or signed
+ * bytes of one channel and padding at its sides alone. */
 bool hwnas_onednn_is_wrong(const hwnas_graph *graph, const hwnas_node *node);
 /* A `conv` one of whose windows lies over padding alone. There oneDNN 3.7's convolutions of bytes
  * read what nobody has written. */
