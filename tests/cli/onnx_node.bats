@@ -4,14 +4,17 @@ need_onnx() {
     /usr/bin/python3 -c 'import onnx.backend.test.case' 2>/dev/null || skip "needs Debian's python3-onnx"
 }
 
-@test "ref computes what ONNX's node tests want" {
+by_library() { # by_library DEVICE
     need_onnx
-    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" ref
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" "$1" --library "${HWNAS%/*}/.libs/libhwnas.so.0"
+}
+
+@test "ref computes what ONNX's node tests want" {
+    by_library ref
 }
 
 @test "cpu computes what ONNX's node tests want" {
-    need_onnx
-    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" cpu
+    by_library cpu
 }
 
 @test "operands are repeated as numpy repeats them" {

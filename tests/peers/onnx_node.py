@@ -8,6 +8,8 @@
     onnx_node.py HWNAS DEVICE --seconds N as far as that time goes, one case of each operator first; the page
                                           is not looked at
     onnx_node.py HWNAS DEVICE --jobs N    so many at a time
+    onnx_node.py HWNAS DEVICE --library L by this libhwnas.so in this process, ten times as fast as by a program
+                                          for each case; but one case that ends the process ends all
 
 Runs the node tests that ship in the package onnx (onnx.backend.test.case.node) for the operators
 that hwnas reads, and compares the outputs with theirs.
@@ -15,7 +17,9 @@ that hwnas reads, and compares the outputs with theirs.
 
 import collections
 import concurrent.futures
+import importlib
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -36,9 +40,10 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from onnx.backend.test.case.node import collect_testcases
 
+ROOT = pathlib.Path(__file__).parents[2]
 LIMIT = 1e-5
 GPU = "\n## On a GPU\n"  # from here on tests/unit/test_plans writes
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "operators.md"
+PAGE = ROOT / "docs" / "operators.md"
 
 # Which inputs are data, not weights and options; -1: all.
 DATA_INPUTS = collections.defaultdict(lambda: 1) | dict.fromkeys(
@@ -111,18 +116,46 @@ def write_case(case, folder):
     return model, values, outputs
 
 
-def run_case(case, hwnas, device, folder):
+class Refused(Exception):
+    """The reason."""
+
+
+def by_program(hwnas):
+    """What runs folder/model.onnx: takes the folder, a device and the inputs, gives the outputs' values."""
+    def run(folder, device, inputs):
+        (folder / "in.bin").write_bytes(b"".join(array.tobytes() for array in inputs))
+        command = [hwnas, "run", folder / "model.onnx", "--device", device]
+        command += ["--input", folder / "in.bin", "--output", folder / "out.bin"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise Refused(done.stderr.strip().splitlines()[0] if done.stderr else f"died: {done.returncode}")
+        return np.fromfile(folder / "out.bin", np.float32)
+    return run
+
+
+def by_library(library):
+    """The same."""
+    os.environ["HWNAS_LIBRARY"] = library
+    sys.path.insert(0, str(ROOT / "python"))
+    hwnas = importlib.import_module("hwnas")
+
+    def run(folder, device, inputs):
+        try:
+            with hwnas.Network(folder / "model.onnx") as network, network.compile(device) as executable:
+                return np.concatenate([made.ravel() for made in executable(*inputs)])
+        except hwnas.Error as error:
+            raise Refused(str(error)) from error
+    return run
+
+
+def run_case(case, run, device, folder):
     """None, or why it was refused."""
     model, values, outputs = write_case(case, folder)
     graph = model.graph
-    raw = b"".join(np.array(values[i.name]).astype(np.float32).tobytes() for i in graph.input)
-    (folder / "in.bin").write_bytes(raw)
-    command = [hwnas, "run", folder / "model.onnx", "--device", device]
-    command += ["--input", folder / "in.bin", "--output", folder / "out.bin"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr.strip().splitlines()[0] if done.stderr else f"died: {done.returncode}"
-    got = np.fromfile(folder / "out.bin", np.float32)
+    try:
+        got = run(folder, device, [np.array(values[i.name]).astype(np.float32) for i in graph.input])
+    except Refused as why:
+        return str(why)
     wanted = np.concatenate([np.asarray(o, np.float32).ravel() for o in outputs])
     assert got.shape == wanted.shape, f"{case.name}: {got.size} values, not {wanted.size}"
     both = np.isnan(got) & np.isnan(wanted)  # 0 / 0
@@ -164,21 +197,21 @@ def in_turns(found):
                 yield operator, cases[turn]
 
 
-def try_case(case, hwnas, device, end):
+def try_case(case, run, device, end):
     """(why it was refused, or None; whether it was tried): a failed comparison is raised."""
     if time.monotonic() > end:
         return None, False
     with tempfile.TemporaryDirectory() as folder:
-        return run_case(case, hwnas, device, pathlib.Path(folder)), True
+        return run_case(case, run, device, pathlib.Path(folder)), True
 
 
-def run_all(found, hwnas, device, wrong, end=math.inf, jobs=1):
+def run_all(found, run, device, wrong, end=math.inf, jobs=1):
     """How many run, by operator."""
     required = by_case(REASONS)
     refused = required | by_case(NEWER)
     n_run = collections.Counter()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        due = [(operator, case, pool.submit(try_case, case, hwnas, device, end)) for operator, case in in_turns(found)]
+        due = [(operator, case, pool.submit(try_case, case, run, device, end)) for operator, case in in_turns(found)]
         for operator, case, future in due:
             try:
                 reason, is_tried = future.result()
@@ -264,17 +297,18 @@ def compare_page(found, n_run, wrong):
 
 
 def main(hwnas, *arguments):
-    arguments, given = list(arguments), {"--seconds": math.inf, "--jobs": 1}
+    arguments, given = list(arguments), {"--seconds": math.inf, "--jobs": 1, "--library": ""}
     for option in given:
         if option in arguments:
             at = arguments.index(option)
-            given[option] = float(arguments[at + 1])
+            given[option] = type(given[option])(arguments[at + 1])
             del arguments[at : at + 2]
-    end, jobs = time.monotonic() + given["--seconds"], int(given["--jobs"])
+    end = time.monotonic() + given["--seconds"]
+    run = by_library(given["--library"]) if given["--library"] else by_program(hwnas)
     devices = [a for a in arguments if a != "--docs"]
     wrong = []
     found = collect()
-    n_run = {device: run_all(found, hwnas, device, wrong, end, jobs) for device in devices}
+    n_run = {device: run_all(found, run, device, wrong, end, given["--jobs"]) for device in devices}
     for device, counts in n_run.items():
         print(f"{sum(counts.values())} of {sum(map(len, found.values()))} run on {device}")
     if "--docs" in arguments:
