@@ -17,6 +17,7 @@ import time
 VARIABLE = "HWNAS_FORK_SERVER"
 MOST_BYTES = 1 << 20  # of a request
 SECONDS = 2  # for a request, once a client is there
+PATIENCE = 120  # seconds for a server to load PyTorch and to fork; one that is stopped or stuck never does
 BEGUN = b"begun"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 KILL_ROUNDS, KILL_PAUSE = 1000, 0.005
@@ -44,6 +45,8 @@ class Client:
             request, self.files, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
             connection.settimeout(None)
             self.request = json.loads(request)
+            if is_closed(connection):
+                raise ValueError("it does its work itself")
         except (OSError, ValueError):
             self.close()
             raise
@@ -175,12 +178,21 @@ def serve(path, load):
     do(client, server)
 
 
-def receive(connection):
-    """b"": there is nobody any more."""
+def receive(connection, seconds=None):
+    """b"": there is nobody any more, or nobody who says anything in time."""
     try:
+        connection.settimeout(seconds)
         return connection.recv(64)
-    except ConnectionError:
+    except (ConnectionError, TimeoutError):
         return b""
+
+
+def is_closed(connection):
+    """At the other end; who is there has nothing to say yet."""
+    try:
+        return not connection.recv(64, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
 
 
 def pass_on(connection):
@@ -204,7 +216,8 @@ def hand_over():
         socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2])
     except OSError:  # it is gone, or cannot be told as much
         return
-    if receive(connection) != BEGUN:  # before that, being told to end is the end of both
+    if receive(connection, PATIENCE) != BEGUN:  # before that, being told to end is the end of both
+        connection.close()
         return
     signal.signal(signal.SIGTERM, lambda *_: pass_on(connection))
     status = receive(connection)

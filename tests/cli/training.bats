@@ -643,8 +643,8 @@ def die():
 
 plain = fork_server.receive
 
-def receive(connection):
-    what = plain(connection)
+def receive(*how):
+    what = plain(*how)
     if not what:
         os.kill(os.getpid(), signal.SIGTERM) # at the worst moment
     return what
@@ -656,4 +656,23 @@ fork_server.hand_over()
 END
     [ "$status" = 1 ]
     [ "$(<err)" = 'train.py: the process that had loaded PyTorch ended' ]
+}
+
+@test "a process that has loaded PyTorch and does not answer is not waited for, and later forks for nobody" {
+    HWNAS_FORK_SERVER=$PWD/socket PYTHONPATH=$HWNAS_SRC/training /usr/bin/python3 - <<'END'
+import os, socket, sys
+import fork_server
+
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("socket")
+listener.listen()
+fork_server.PATIENCE = 0.2
+sys.argv = ["train.py"]
+fork_server.hand_over() # returns: this process trains itself
+try:
+    fork_server.Client(listener.accept()[0])
+except ValueError:
+    sys.exit(0)
+sys.exit("a client that is gone is served")
+END
 }
