@@ -26,16 +26,20 @@ print("seed", seed)
 random.seed(seed)
 seconds = json.load(open(whole))["wall_seconds"]
 command = [program, "search", job, "--trials", n, "--json", "--study", "s.db"]
+begin = time.monotonic()
+subprocess.run([program, "--version"], stdout=subprocess.DEVNULL, check=True)
+start = time.monotonic() - begin # which the search's own seconds leave out
 
 def kill_often(seconds):
     """Until a search comes to its end; how often it was killed."""
     n_killed = n_before = 0
     for sitting in range(200):
         # Some die while they start; the others recall what is done, and get a little further.
-        share = random.uniform(0, .03) if sitting % 4 == 0 else random.uniform(.02, .1) + .4 * n_before / int(n)
+        share = random.uniform(.02, .1) + .4 * n_before / int(n)
+        life = random.uniform(0, start + .03 * seconds) if sitting % 4 == 0 else start + share * seconds
         resume = ["--resume"] if os.path.exists("s.db") else []
         search = subprocess.Popen(command + resume, stdout=open("out", "w"), stderr=open("err", "w"))
-        time.sleep(share * seconds)
+        time.sleep(life)
         search.kill()
         if search.wait() == 0:
             break
