@@ -1187,7 +1187,7 @@ class Executable(_Handle):
             raise UsageError(f"{len(inputs)} arrays for {len(self.inputs)} inputs")
         given = []
         for array, info in zip(inputs, self.inputs):
-            given.append(numpy.asarray(array, dtype=numpy.float32, order="C"))  # ascontiguousarray: no scalars
+            given.append(numpy.asarray(array, dtype=numpy.float32, order="C"))  # a single number stays one
             if given[-1].shape != info.shape:
                 raise InputError(f"the input '{info.name}' is {info.shape}, not {given[-1].shape}")
         made = [numpy.empty(info.shape, dtype=numpy.float32) for info in self.outputs]
