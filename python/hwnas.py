@@ -508,7 +508,7 @@ def _library_file() -> str:
     if named:
         return named
     here = Path(__file__).resolve()
-    built = here.parent.parent / "build" / ".libs" / "libhwnas.so.0"
+    built = here.parent.parent / "build" / "libhwnas.so.0"
     folders = here.parents[2:3]  # lib/ of lib/python3/dist-packages/hwnas.py
     installed = [f for folder in folders for p in ("libhwnas.so.0", "*/libhwnas.so.0") for f in folder.glob(p)]
     for candidate in [built] + sorted(installed):

@@ -100,8 +100,8 @@ static void find_places(void)
     if (folder && build && behind(folder, build)) {
         places.data = hwnas_strdup(HWNAS_SOURCE_FOLDER);
         places.program = hwnas_strdup(HWNAS_BUILD_FOLDER "/hwnas");
-        places.library = hwnas_strdup(HWNAS_BUILD_FOLDER "/.libs/" LIBRARY);
-        places.modules = hwnas_strdup(HWNAS_BUILD_FOLDER "/.libs");
+        places.library = hwnas_strdup(HWNAS_BUILD_FOLDER "/" LIBRARY);
+        places.modules = hwnas_strdup(HWNAS_BUILD_FOLDER);
     } else {
         char *prefix = folder ? find_prefix(folder, is_shared) : NULL;
         places.data = find_installed(prefix, HWNAS_DATA_FOLDER);

@@ -6,7 +6,7 @@ need_onnx() {
 
 by_library() { # by_library DEVICE
     need_onnx
-    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" "$1" --library "${HWNAS%/*}/.libs/libhwnas.so.0"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/onnx_node.py" "$HWNAS" "$1" --library "${HWNAS%/*}/libhwnas.so.0"
 }
 
 @test "ref computes what ONNX's node tests want" {

@@ -89,7 +89,7 @@ END
 }
 
 @test "the page of a study in PostgreSQL follows its search, and ends with it" {
-    HWNAS_LIBRARY=${HWNAS%/*}/.libs/libhwnas.so.0 PYTHONPATH=$HWNAS_SRC/python \
+    HWNAS_LIBRARY=${HWNAS%/*}/libhwnas.so.0 PYTHONPATH=$HWNAS_SRC/python \
         /usr/bin/python3 "$HWNAS_SRC/tests/cli/slow_study.py" "$STUDY" "$TABLE" 3>&- &
     local search=$! watch
     until "$HWNAS" study show "$STUDY" --json >shown 2>shown.err && grep -q '"finished": 5' shown; do sleep 0.1; done

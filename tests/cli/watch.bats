@@ -23,7 +23,7 @@ begin_watch() {
 }
 
 begin_study() { # begin_study FILE
-    HWNAS_LIBRARY=${HWNAS%/*}/.libs/libhwnas.so.0 PYTHONPATH=$HWNAS_SRC/python \
+    HWNAS_LIBRARY=${HWNAS%/*}/libhwnas.so.0 PYTHONPATH=$HWNAS_SRC/python \
         /usr/bin/python3 "$HWNAS_SRC/tests/cli/slow_study.py" "$1" "$TABLE" 2>study.err 3>&- &
     STUDY=$!
 }

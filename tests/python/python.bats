@@ -8,7 +8,7 @@ setup() {
     PYTHON=/usr/bin/python3
     [ -x $PYTHON ] || skip "there is no /usr/bin/python3"
     export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache PYTHONPATH=$HWNAS_SRC/python PYTHONDONTWRITEBYTECODE=1
-    export HWNAS_LIBRARY=${HWNAS%/*}/.libs/libhwnas.so.0
+    export HWNAS_LIBRARY=${HWNAS%/*}/libhwnas.so.0
     unset HWNAS_RUNNER
     cd "$BATS_TEST_TMPDIR" || exit
 }

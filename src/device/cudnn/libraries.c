@@ -67,12 +67,11 @@ static char *own_directory(void)
                  : hwnas_strdup(".");
 }
 
-/* Installed, and in the build directory from the module's and from a unit test's place. cuDNN asks
- * for the driver by its soname, which ours has, and so finds what is open. */
+/* Beside the module, or two folders above a unit test. cuDNN asks for the driver by its soname, which ours has, and so
+ * finds what is open. */
 static void *open_stand_in(void)
 {
-    static const char *const places[] = {"no-gpu", "../no-gpu/.libs", "no-gpu/.libs",
-                                         "../../no-gpu/.libs"};
+    static const char *const places[] = {"no-gpu", "../../no-gpu"};
     void *library = NULL;
     char *own = own_directory();
     for (size_t i = 0; !library && i < sizeof places / sizeof *places; i++) {
