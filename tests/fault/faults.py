@@ -29,7 +29,8 @@ LOGS = "job.db-wal", "job.db-shm"
 EXPORTS = dict.fromkeys(["best.onnx", "best.py", "best.yaml"], OLD)
 SEARCH = ["search", "job.yaml", "--json"]
 IS_LONG = bool(os.environ.get("HWNAS_LONG"))
-FIRST_WRITES = 200 if IS_LONG else 40  # each of them finds the disk full
+WANTED = int(os.environ.get("HWNAS_FAULTS") or (2000 if IS_LONG else 30))
+FIRST_WRITES = min(200 if IS_LONG else 40, 2 * WANTED)  # each of them finds the disk full
 
 
 def export(form):
@@ -157,9 +158,8 @@ def learn(server):
 
 
 def chosen(fault, count, rng):
-    wanted = int(os.environ.get("HWNAS_FAULTS") or (2000 if IS_LONG else 30))
     first = range(1, min(FIRST_WRITES, count) + 1) if fault == "full" else ()
-    return sorted({*first, *rng.sample(range(1, count + 1), min(wanted, count))})
+    return sorted({*first, *rng.sample(range(1, count + 1), min(WANTED, count))})
 
 
 def main():

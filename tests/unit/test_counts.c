@@ -8,6 +8,7 @@
 
 #include "graph/elaborate.h"
 #include "space/table.h"
+#include "tests/unit/amount.h"
 
 /* Builds every row's network and compares with the columns. Rows that fail are printed. */
 static void check_table(const char *space_name, const char *file, const char *macs_column,
@@ -24,7 +25,7 @@ static void check_table(const char *space_name, const char *file, const char *ma
     assert_int_equal(table->n, n_rows);
     assert_int_equal(hwnas_csv_require(&params, table->csv, "params_count"), HWNAS_OK);
     assert_int_equal(hwnas_csv_require(&macs, table->csv, macs_column), HWNAS_OK);
-    for (size_t row = 0; row < table->n; row++) {
+    for (size_t row = 0; row < table->n; row += EVERY(20)) {
         hwnas_graph *graph;
         hwnas_costs costs;
         double expected_params, expected_macs;

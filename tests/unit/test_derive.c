@@ -20,6 +20,7 @@
 #include "derive/derive.h"
 #include "graph/elaborate.h"
 #include "onnx/onnx.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/device_fixture.h"
 
 static char folder[] = "/tmp/hwnas-derive-XXXXXX";
@@ -68,10 +69,10 @@ static void independent_widths_are_those_of_the_papers(void **state)
     static const struct {
         const char *name;
         size_t n_groups;
-    } networks[] = {{"vgg16", 15},        {"resnet50", 37},        {"resnet152", 105},
-                    {"mobilenet_v2", 25}, {"efficientnet_b0", 40}, {"vit_b16", 25}};
+    } networks[] = {{"mobilenet_v2", 25},    {"resnet50", 37},   {"vgg16", 15},
+                    {"efficientnet_b0", 40}, {"resnet152", 105}, {"vit_b16", 25}};
     (void)state;
-    for (size_t i = 0; i < COUNT(networks); i++) {
+    for (size_t i = 0; i < COUNT(networks); i += EVERY(3)) {
         hwnas_base_model *model;
         const hwnas_original *original;
         write_network(networks[i].name);
@@ -145,12 +146,12 @@ static void drop_some(hwnas_derivation *d, hwnas_rng *rng)
  * product with zeros in these networks. */
 static void taking_out_channels_is_like_zeros_in_their_weights(void **state)
 {
-    static const char *const networks[] = {
-        "resnet50", "mobilenet_v3_large", "vgg16", "efficientnet_b0", "vit_b16", "cifar10_cnn"};
+    static const char *const networks[] = {"mobilenet_v3_large", "resnet50",        "vgg16",
+                                           "cifar10_cnn",        "efficientnet_b0", "vit_b16"};
     hwnas_device *cpu = open_device("cpu", 1);
     hwnas_rng rng = hwnas_rng_new(7, 0);
     (void)state;
-    for (size_t i = 0; i < COUNT(networks); i++) {
+    for (size_t i = 0; i < COUNT(networks); i += EVERY(3)) {
         hwnas_base_model *model;
         const hwnas_original *original;
         hwnas_derivation d;

@@ -22,8 +22,9 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "tests/fuzz/random_graph.h"
+#include "tests/unit/amount.h"
 
-enum { N_GRAPHS = 300, N_LONG = 5000, N_SHOWN = 5 };
+enum { N_GRAPHS = 300 / EVERY(5), N_LONG = 5000, N_SHOWN = 5 };
 
 static const hwnas_precision precisions[] = {HWNAS_F32, HWNAS_BF16, HWNAS_F16,
                                             HWNAS_S8,  HWNAS_W8,   HWNAS_W4};

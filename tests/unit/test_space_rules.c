@@ -18,6 +18,7 @@
 #include "space/backtrack.h"
 #include "space/diagram.h"
 #include "space/repair.h"
+#include "tests/unit/amount.h"
 #include "tests/unit/space_fixture.h"
 
 /* The names of the choices, joined by commas. */
@@ -329,7 +330,7 @@ static void every_strategy_keeps_the_rules(void **state)
     assert_int_equal(hwnas_graph_check(chain), HWNAS_OK);
     for (size_t s = 0; s < COUNT(names); s++) {
         expect_search(names[s], chain, NULL, 46);
-        for (size_t i = 0; i < COUNT(rare); i++) {
+        for (size_t i = 0; i < COUNT(rare); i += EVERY(3)) {
             hwnas_space *space = space_of(rare[i].choices, rare[i].constraints);
             assert_int_equal(hwnas_graph_check(space), HWNAS_OK);
             const uint64_t few = hwnas_space_count_up_to(space, MAX_TRIALS);
@@ -510,7 +511,7 @@ static void spaces_too_large_to_count_are_sampled(void **state)
     hwnas_arch *first = hwnas_arch_first(space), *other = hwnas_arch_new(space);
     assert_non_null(first);
     hwnas_rng rng = hwnas_rng_new(3, 3);
-    for (int n = 0; n < 50; n++) {
+    for (int n = 0; n < 50; n += EVERY(5)) {
         hwnas_arch_assign(other, first);
         assert_true(hwnas_arch_sample(first, &rng));
         const int64_t sum = sum_of(first, 40);
