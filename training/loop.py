@@ -102,16 +102,19 @@ class Samples:
             return torch.from_numpy(x.astype(np.int64)).reshape(len(rows), *self.wanted).to(device)
         if self.turned:
             x = x.transpose(0, 3, 1, 2)
-        x = torch.from_numpy(x.astype(np.float32)).reshape(len(rows), *self.wanted).to(device)
-        for key, turn in (("scale", torch.mul), ("mean", torch.sub), ("std", torch.div)):
-            if key in self.how:
-                values = torch.tensor([fraction(text) for text in self.how[key].split(":")], device=device)
-                if len(values) > 1:
-                    values = values.reshape(-1, *[1] * (x.dim() - 2))
-                x = turn(x, values)
+        x = self.scaled(torch.from_numpy(x.astype(np.float32)).reshape(len(rows), *self.wanted).to(device))
         if self.resolution != 1 and x.dim() == 4:
             x = F.interpolate(x, [max(round(size * self.resolution), 1) for size in x.shape[2:]], mode="area")
         return x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
+
+    def scaled(self, x):
+        for key, turn in (("scale", torch.mul), ("mean", torch.sub), ("std", torch.div)):
+            if key in self.how:
+                values = torch.tensor([fraction(text) for text in self.how[key].split(":")], device=x.device)
+                if len(values) > 1:
+                    values = values.reshape(-1, *[1] * (x.dim() - 2))
+                x = turn(x, values)
+        return x
 
     def find_not_finite(self):
         """The number of the first sample that has a value which is no finite number; None: there is none."""
@@ -228,9 +231,10 @@ def flip(x):
     return torch.where((torch.rand(len(x), 1, 1, 1) < 0.5).to(x.device), x.flip(-1), x)
 
 
-def shift(x, n):
-    """Each image is moved by up to n pixels, its edges repeated."""
-    edge = F.pad(x, [n] * 4, mode="replicate")
+def shift(x, n, black):
+    """Each image is moved by up to n pixels; what comes in is black."""
+    edge = black.expand(*x.shape[:2], x.shape[2] + 2 * n, x.shape[3] + 2 * n).clone()
+    edge[:, :, n:n + x.shape[2], n:n + x.shape[3]] = x
     moves = torch.randint(0, 2 * n + 1, (2, len(x), 1)).to(x.device)
     rows = (moves[0] + torch.arange(x.shape[2], device=x.device))[:, None, :, None]
     columns = (moves[1] + torch.arange(x.shape[3], device=x.device))[:, None, None, :]
@@ -261,11 +265,11 @@ def cutout(x, n):
     return x.masked_fill(inside[0][:, None, :, None] & inside[1][:, None, None, :], 0)
 
 
-def vary(x, how):
-    """Images varied by {name: value} of the functions above; what is no image stays."""
-    if x.dim() != 4:
-        return x
-    for name, function in (("flip", lambda x, yes: flip(x)), ("shift", shift), ("crop", crop), ("cutout", cutout)):
+def vary(x, how, black):
+    """Images varied by {name: value} of the functions above, [samples, channels, height, width]; `black` is
+    [1, channels, 1, 1]."""
+    for name, function in (("flip", lambda x, yes: flip(x)), ("shift", lambda x, n: shift(x, n, black)), ("crop", crop),
+                           ("cutout", cutout)):
         if how.get(name):
             x = function(x, how[name])
     return x.contiguous(memory_format=torch.channels_last)
@@ -316,7 +320,9 @@ class Training:
         return [np.sort(some) for some in np.split(order[:n * self.batch], n)]
 
     def step(self, rows, done):
-        x, labels = vary(self.samples.inputs(rows, self.device), self.varied), self.samples.labels(rows, self.device)
+        x, labels = self.samples.inputs(rows, self.device), self.samples.labels(rows, self.device)
+        if self.varied and x.dim() == 4:
+            x = vary(x, self.varied, self.samples.scaled(torch.zeros(1, x.shape[1], 1, 1, device=self.device)))
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(done)
         self.model.train()

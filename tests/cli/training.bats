@@ -94,6 +94,28 @@ END
     cmp <(cut -d, -f1,2 out) <(cut -d, -f1,2 first)
 }
 
+@test "a shifted image is a part of itself with a black edge, whatever scale, mean and deviation it has" {
+    /usr/bin/python3 - "$HWNAS_SRC/training" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import loop, numpy as np, torch
+from torch.nn import functional as F
+raw = np.random.default_rng(0).integers(0, 256, (64, 3, 8, 8)).astype(np.uint8)
+samples = loop.Samples(raw, None, {"scale": "1/255", "mean": "0.5:0.4:0.3", "std": "0.2:0.3:0.4"}, (3, 8, 8))
+torch.manual_seed(1)
+found = loop.vary(samples.inputs(np.arange(64), "cpu"), {"shift": 2}, samples.scaled(torch.zeros(1, 3, 1, 1)))
+# As He et al., CVPR 2016, vary CIFAR-10: the bytes get their edge before they are normalised.
+edged = F.pad(torch.from_numpy(raw).float() / 255, [2] * 4)
+edged = (edged - torch.tensor([0.5, 0.4, 0.3])[:, None, None]) / torch.tensor([0.2, 0.3, 0.4])[:, None, None]
+places = set()
+for image, parts in zip(found, edged.unfold(2, 8, 1).unfold(3, 8, 1)):
+    off = (parts.permute(1, 2, 0, 3, 4) - image).abs().amax((2, 3, 4))
+    assert off.min() < 1e-6
+    places.add(int(off.argmin()))
+assert len(places) > 15
+END
+}
+
 @test "what was killed goes on where it was: no finished training is lost or done twice" {
     recipe 'epochs: 12' 'batch: 16' 'augment: {flip: true, shift: 2, crop: 0.7, cutout: 4}' 'ema: 0.9' 'threads: 1'
     held_python
