@@ -28,21 +28,42 @@ static float *new_weight(hwnas_status *status, int *out, rewrite *r, const hwnas
     return data;
 }
 
+/* The values of a kernel [outputs, ...], or of the transposed one of a product of matrices. */
+static hwnas_status fill_kernel(float *out, const hwnas_tensor *kernel, bool is_transposed)
+{
+    const int64_t n_in = kernel->dims[0], n_out = kernel->dims[1];
+    void *values;
+    if (!is_transposed) {
+        hwnas_tensor_fill(kernel, out);
+        return HWNAS_OK;
+    }
+    TRY(hwnas_try_alloc(&values, (size_t)hwnas_tensor_bytes(kernel), kernel->name));
+    hwnas_tensor_fill(kernel, values);
+    for (int64_t i = 0; i < n_in; i++)
+        for (int64_t o = 0; o < n_out; o++)
+            out[o * n_in + i] = ((const float *)values)[i * n_out + o];
+    free(values);
+    return HWNAS_OK;
+}
+
 /* Adds `layer` with the BatchNorm that follows it in its weights, of which the first dimension is
  * that of its outputs. */
 static hwnas_status fold_norm(rewrite *r, const hwnas_node *layer, const hwnas_node *norm)
 {
     hwnas_status status = HWNAS_OK;
     const hwnas_tensor *kernel = hwnas_node_input(r->from, layer, 1);
-    const int64_t channels = kernel->dims[0], per_channel = hwnas_tensor_count(kernel) / channels;
+    const bool is_linear = hwnas_matmul_is_linear(r->from, layer);
+    int64_t dims[HWNAS_MAX_RANK] = {0};
+    for (int i = 0; i < kernel->rank; i++)
+        dims[i] = kernel->dims[is_linear ? kernel->rank - 1 - i : i];
+    const int64_t channels = dims[0], per_channel = hwnas_tensor_count(kernel) / channels;
     int inputs[3] = {r->place[layer->inputs[0]]};
 
-    float *w =
-        new_weight(&status, &inputs[1], r, layer, "folded_weight", kernel->rank, kernel->dims);
+    float *w = new_weight(&status, &inputs[1], r, layer, "folded_weight", kernel->rank, dims);
     float *b = w ? new_weight(&status, &inputs[2], r, layer, "folded_bias", 1, &channels) : NULL;
     if (!b)
         return status;
-    hwnas_tensor_fill(kernel, w);
+    TRY(fill_kernel(w, kernel, is_linear));
     if (layer->n_inputs > 2)
         hwnas_tensor_fill(hwnas_node_input(r->from, layer, 2), b);
 
@@ -55,7 +76,12 @@ static hwnas_status fold_norm(rewrite *r, const hwnas_node *layer, const hwnas_n
         b[c] = (float)(b[c] * factors[c] + offsets[c]);
     }
     free(factors);
-    return hwnas_rewrite_add_node(r, layer, 3, inputs, layer->output);
+    hwnas_node folded = *layer;
+    if (is_linear) {
+        folded.op = hwnas_ops[HWNAS_OP_LINEAR];
+        folded.attrs = NULL;
+    }
+    return hwnas_rewrite_add_node(r, &folded, 3, inputs, layer->output);
 }
 
 static bool is_constant(const rewrite *r, const hwnas_node *node)
@@ -91,15 +117,24 @@ static int axis_before(const hwnas_tensor *in, const hwnas_tensor *out, int axis
     return -1;
 }
 
-/* Where the outputs of a layer that can carry a norm are; -1: it cannot. A linear layer has a bias,
- * as parts (parts.h) tell those with one from those without. */
+bool hwnas_matmul_is_linear(const hwnas_graph *graph, const hwnas_node *node)
+{
+    if (node->op->id != HWNAS_OP_MATMUL)
+        return false;
+    const hwnas_tensor *kernel = hwnas_node_input(graph, node, 1);
+    return kernel->kind == HWNAS_TENSOR_WEIGHT && kernel->rank == 2 &&
+           hwnas_node_input(graph, node, 0)->rank == 2;
+}
+
+/* Where the outputs of a layer that can carry a norm are; -1: it cannot. */
 static int axis_of_outputs(const hwnas_graph *graph, const hwnas_node *node)
 {
     if (!all_weights(graph, node))
         return -1;
-    if (node->op->id == HWNAS_OP_LINEAR && node->n_inputs > 2)
-        return hwnas_node_output(graph, node)->rank - 1;
-    return node->op->id == HWNAS_OP_CONV ? 1 : -1;
+    return node->op->id == HWNAS_OP_CONV || node->op->id == HWNAS_OP_LINEAR ||
+                   hwnas_matmul_is_linear(graph, node)
+               ? 1
+               : -1;
 }
 
 /* The layer of which `norm` scales and shifts the outputs, perhaps behind reshapes and transposes

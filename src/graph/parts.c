@@ -95,9 +95,17 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
     return XXH3_64bits_withSeed(bytes, n, hash);
 }
 
+/* The operator's name; of a product that a BatchNorm makes a linear layer of (fold.c), that one's.
+ */
+static const char *name_of(const hwnas_graph *graph, const hwnas_node *node)
+{
+    return hwnas_matmul_is_linear(graph, node) ? hwnas_ops[HWNAS_OP_LINEAR]->name : node->op->name;
+}
+
 /* The operator and what its attributes say beside the shapes. `of_kind`: of groups, only whether
  * they are one or many. */
-static uint64_t mix_operator(uint64_t hash, const hwnas_node *node, bool of_kind)
+static uint64_t mix_operator(uint64_t hash, const hwnas_graph *graph, const hwnas_node *node,
+                             bool of_kind)
 {
     int64_t words[64];
     size_t n = 0;
@@ -119,7 +127,8 @@ static uint64_t mix_operator(uint64_t hash, const hwnas_node *node, bool of_kind
             words[n++] &= 0xffffffff;
         }
     }
-    hash = mix(hash, node->op->name, strlen(node->op->name));
+    const char *name = name_of(graph, node);
+    hash = mix(hash, name, strlen(name));
     return n ? mix(hash, words, n * sizeof *words) : hash;
 }
 
@@ -140,8 +149,9 @@ static const char *source_of(const hwnas_fusion *f, int tensor)
 {
     const hwnas_fusion_group *groups = f->groups;
     const int producer = f->graph->tensors[tensor].producer;
-    return producer < 0 ? "input"
-                        : f->graph->nodes[groups[f->group_of[producer]].nodes[0]].op->name;
+    return producer < 0
+               ? "input"
+               : name_of(f->graph, &f->graph->nodes[groups[f->group_of[producer]].nodes[0]]);
 }
 
 /* Adds a node to the end of a part. `from`: what the part has made before, or -1. */
@@ -149,17 +159,24 @@ static void add_node(hwnas_part *part, const hwnas_fusion *f, const bool *is_con
                      const hwnas_node *node, int from)
 {
     const hwnas_tensor *output = hwnas_node_output(f->graph, node);
-    uint64_t hash = mix_operator(part->signature, node, false);
-    part->kind = mix_operator(part->kind, node, true);
+    uint64_t hash = mix_operator(part->signature, f->graph, node, false);
+    part->kind = mix_operator(part->kind, f->graph, node, true);
+    const bool is_linear = hwnas_matmul_is_linear(f->graph, node);
+    hwnas_tensor turned = *hwnas_node_input(f->graph, node, node->n_inputs > 1);
+    if (is_linear) {
+        const int64_t n_in = turned.dims[0];
+        turned.dims[0] = turned.dims[1];
+        turned.dims[1] = n_in;
+    }
     for (int i = 0; i < node->n_inputs; i++) {
         const int id = hwnas_fusion_input(f, node, i);
         const hwnas_tensor *tensor = &f->graph->tensors[id];
         if (id == from)
             continue;
         if (is_constant[id] && tensor->rank == 1 && i >= node->n_data_inputs &&
-            node->op->id == HWNAS_OP_CONV)
+            (node->op->id == HWNAS_OP_CONV || node->op->id == HWNAS_OP_LINEAR))
             continue; /* a bias, which BatchNorm brings as well */
-        hash = mix_tensor(hash, tensor);
+        hash = mix_tensor(hash, is_linear && i == 1 ? &turned : tensor);
         if (is_constant[id]) {
             part->weight_bytes += bytes_of(tensor);
             continue;

@@ -62,6 +62,10 @@ static inline int hwnas_lone_reader(const hwnas_uses *uses)
     return uses->n_readers == 1 && !uses->is_output ? uses->readers[0] : -1;
 }
 
+/* Whether a node is a product of rows with a weight, which is a linear layer where a BatchNorm goes
+ * into it: PyTorch writes nn.Linear without a bias so. */
+bool hwnas_matmul_is_linear(const hwnas_graph *graph, const hwnas_node *node);
+
 /* Whether a node is a BatchNorm that goes into the convolution or linear layer before it, perhaps
  * behind reshapes and transposes. */
 bool hwnas_graph_is_folded(const hwnas_graph *graph, const hwnas_uses *uses, const int *same,

@@ -192,19 +192,28 @@ static void norms_by_themselves(void **state)
     hwnas_device_close(ref);
 }
 
-/* Of a linear layer with a bias too; one of sequences is a product and a sum. */
+/* Of linear layers with and without a bias, and of products with a weight, which are such; those of
+ * sequences stay, whose features are not the norm's channels. */
 static void norms_go_into_linear_layers(void **state)
 {
     (void)state;
     static const int64_t shapes[][4] = {{5, 7, 0}, {2, 6, 7, 0}};
+    enum { WITH_BIAS, WITHOUT_BIAS, PRODUCT, KINDS };
     hwnas_device *cpu = open_device("cpu", 1), *ref = open_device("ref", 1);
-    for (size_t i = 0; i < COUNT(shapes) * 2; i++) {
+    for (size_t i = 0; i < COUNT(shapes) * KINDS; i++) {
         hwnas_graph *graph = hwnas_graph_new("linear", 3 + i), *folded = NULL;
-        const int in = add_input(graph, shapes[i / 2]);
-        const int x = add(graph, "linear", i % 2 ? "out=6 bias=0" : "out=6", in, -1);
+        const int64_t dims[] = {7, 6};
+        const int in = add_input(graph, shapes[i / KINDS]), kind = i % KINDS;
+        int weight = -1;
+        if (kind == PRODUCT)
+            ok(hwnas_graph_add_weight(&weight, graph, "w", 2, dims, HWNAS_INIT_FAN_FIRST, true));
+        const int x = kind == PRODUCT
+                          ? add(graph, "matmul", "", in, weight)
+                          : add(graph, "linear", kind ? "out=6 bias=0" : "out=6", in, -1);
         hwnas_graph_add_output(graph, add(graph, "batch_norm", "", x, -1));
         ok(hwnas_graph_fold(&folded, graph));
-        assert_int_equal(count_nodes(folded, "batch_norm"), i != 0);
+        assert_int_equal(count_nodes(folded, "batch_norm"), i / KINDS);
+        assert_int_equal(count_nodes(folded, "linear"), !(i / KINDS));
         compare("linear", ref, folded, ref, graph, i);
         compare("linear", cpu, folded, ref, graph, i);
         hwnas_graph_free(graph);

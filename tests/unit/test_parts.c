@@ -64,6 +64,46 @@ static void same_when_folded(void **state)
     }
 }
 
+/* A product with a weight, or the linear layer that it is once a norm has gone into it. */
+static void products_are_linear_layers(void **state)
+{
+    (void)state;
+    for (int is_linear = 0; is_linear < 2; is_linear++) {
+        hwnas_graph *graph = hwnas_graph_new("net", 7), *folded;
+        const int64_t dims[] = {3, 8}, kernel[] = {8, 8};
+        hwnas_attr attrs[2] = {{.is_set = true, .n = 1, .ints = {8}}, {.is_set = true, .n = 1}};
+        int x, y, inputs[2];
+        assert_int_equal(hwnas_graph_add_input(&inputs[0], graph, "x", HWNAS_FLOAT32, 2, dims),
+                         HWNAS_OK);
+        assert_int_equal(
+            hwnas_graph_add_weight(&inputs[1], graph, "w", 2, kernel, HWNAS_INIT_FAN_IN, true),
+            HWNAS_OK);
+        const hwnas_op *op = hwnas_op_by_name(is_linear ? "linear" : "matmul");
+        assert_int_equal(hwnas_graph_add_node(&x, graph, op, "product", is_linear ? attrs : NULL,
+                                              2 - is_linear, inputs, true),
+                         HWNAS_OK);
+        assert_int_equal(hwnas_graph_add_node(&y, graph, hwnas_op_by_name("batch_norm"), "norm",
+                                              NULL, 1, &x, true),
+                         HWNAS_OK);
+        assert_int_equal(
+            hwnas_graph_add_node(&x, graph, hwnas_op_by_name("relu"), "relu", NULL, 1, &y, true),
+            HWNAS_OK);
+        hwnas_graph_add_output(graph, x);
+        hwnas_parts a = {0}, b = {0};
+        assert_int_equal(hwnas_graph_fold(&folded, graph), HWNAS_OK);
+        hwnas_graph_cut(&a, graph);
+        hwnas_graph_cut(&b, folded);
+        assert_int_equal(folded->n_nodes, 2);
+        assert_true(a.n == 1 && b.n == 1 && a.parts[0].macs == b.parts[0].macs);
+        assert_int_equal(a.parts[0].signature, b.parts[0].signature);
+        assert_int_equal(a.parts[0].kind, b.parts[0].kind);
+        hwnas_parts_done(&a);
+        hwnas_parts_done(&b);
+        hwnas_graph_free(graph);
+        hwnas_graph_free(folded);
+    }
+}
+
 /* A convolution of the given attributes and a relu. */
 static hwnas_part conv_part(int64_t size, int64_t in, int64_t out, int64_t kernel, int64_t stride,
                             int64_t batch, const char *activation)
@@ -329,6 +369,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_operator_is_its_identity),
         cmocka_unit_test(same_when_folded),
+        cmocka_unit_test(products_are_linear_layers),
         cmocka_unit_test(signatures),
         cmocka_unit_test(as_fused),
         cmocka_unit_test(the_earlier_root_takes_a_sum),
