@@ -52,6 +52,7 @@ static hwnas_status take_block(hwnas_sampler *s, double deadline)
     double stolen = m->stolen(m), start = m->now(m), elapsed = 0;
     if (least < FEWEST)
         least = s->options->give_up > 0 ? HWNAS_CARRY_MEDIAN : FEWEST;
+    TRY(hwnas_sampler_reserve(s, least));
     const bool has_spans = !s->exec->ops->joules; /* a device's counter moves too seldom */
     if (has_spans && !s->is_in_span)
         begin_span(s);

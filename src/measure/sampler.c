@@ -1,9 +1,10 @@
-/* sampler.c: between the two readings of the clock there is nothing but the device; all memory is
- * taken and touched before the first sample. */
+/* sampler.c: between the two readings of the clock there is nothing but the device; the memory of a
+ * block's samples is taken and touched before it begins. */
 #include "measure/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/stats.h"
 
@@ -165,22 +166,12 @@ static hwnas_status time_lone_runs(hwnas_sampler *s)
     return HWNAS_OK;
 }
 
-/* Room for what the remaining time can hold when samples come four times as fast as in warm-up. */
-static hwnas_status make_room(hwnas_sampler *s, double expected, double seconds)
+/* What the remaining time can hold when samples come four times as fast as in warm-up. */
+static size_t most_samples(const hwnas_sampler *s, double expected, double seconds)
 {
-    double fit = 4 * fmax(seconds, 0) / fmax(expected * s->runs, 1e-9);
-    double least = fmax(HWNAS_CARRY_MEDIAN, s->options->min_samples);
-    s->capacity = (size_t)fmin(fmax(fit, 2 * least), HWNAS_MAX_SAMPLES);
-    double **arrays[] = {&s->clean, &s->aside, &s->scratch};
-    for (int i = 0; i < 3; i++) {
-        void *array;
-        TRY(hwnas_try_alloc(&array, s->capacity * sizeof **arrays[i], "the samples"));
-        *arrays[i] = array;
-    }
-    void *preempted;
-    TRY(hwnas_try_alloc(&preempted, s->capacity * sizeof *s->preempted, "the samples"));
-    s->preempted = preempted;
-    return HWNAS_OK;
+    const double fit = 4 * fmax(seconds, 0) / fmax(expected * s->runs, 1e-9);
+    const double least = fmax(HWNAS_CARRY_MEDIAN, s->options->min_samples);
+    return (size_t)fmin(fmax(fit, 2 * least), HWNAS_MAX_SAMPLES);
 }
 
 hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, hwnas_exec *exec,
@@ -213,7 +204,8 @@ hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out, h
     TRY(time_lone_runs(s));
     if (s->mode->before)
         s->runs = 1;
-    TRY(make_room(s, expected, start + options->max_seconds - machine->now(machine)));
+    s->capacity = most_samples(s, expected, start + options->max_seconds - machine->now(machine));
+    TRY(hwnas_sampler_reserve(s, WINDOW_SAMPLES));
     machine->watch(machine);
     if (s->mode->begin)
         TRY(s->mode->begin(s));
@@ -303,6 +295,38 @@ hwnas_status hwnas_sampler_settle(hwnas_sampler *s)
 bool hwnas_sampler_has_room(const hwnas_sampler *s)
 {
     return s->n_clean + s->n_aside + s->n_preempted < s->capacity;
+}
+
+/* An array of `size` bytes that begins as the old one, of which `used` are in use. */
+static hwnas_status enlarge(void **out, void *old, size_t used, size_t size)
+{
+    TRY(hwnas_try_alloc(out, size, "the samples"));
+    if (used)
+        memcpy(*out, old, used);
+    free(old);
+    return HWNAS_OK;
+}
+
+hwnas_status hwnas_sampler_reserve(hwnas_sampler *s, size_t n)
+{
+    const size_t taken = s->n_clean + s->n_aside + s->n_preempted;
+    const size_t wanted = taken + n < s->capacity ? taken + n : s->capacity;
+    if (wanted <= s->room)
+        return HWNAS_OK;
+    const size_t twice = 2 * s->room < s->capacity ? 2 * s->room : s->capacity;
+    const size_t room = wanted > twice ? wanted : twice;
+    double **arrays[] = {&s->clean, &s->aside, &s->scratch};
+    const size_t used[] = {s->n_clean, s->n_aside, 0};
+    void *to;
+    for (int i = 0; i < 3; i++) {
+        TRY(enlarge(&to, *arrays[i], used[i] * sizeof **arrays[i], room * sizeof **arrays[i]));
+        *arrays[i] = to;
+    }
+    TRY(enlarge(&to, s->preempted, s->n_preempted * sizeof *s->preempted,
+                room * sizeof *s->preempted));
+    s->preempted = to;
+    s->room = room;
+    return HWNAS_OK;
 }
 
 hwnas_status hwnas_sampler_sample(hwnas_sampler *s)

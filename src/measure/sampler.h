@@ -45,7 +45,8 @@ typedef struct hwnas_sampler {
     bool is_recorded;
     unsigned throttles; /* of a device's clock, in any look: a set of hwnas_throttle */
 
-    size_t capacity;                 /* of each of the four */
+    size_t capacity;                 /* samples, at most */
+    size_t room;                     /* of each of the four, in samples */
     double *clean, *aside, *scratch; /* in order of time; scratch: sorted */
     hwnas_cpu_sample *preempted;     /* in order of time */
     size_t n_clean, n_aside, n_preempted;
@@ -62,7 +63,7 @@ typedef struct hwnas_sampler {
 } hwnas_sampler;
 
 /* Everything up to samples: buffers, the first run, whose time comes out, warm-up until `deadline`
- * at most, room for what `seconds` may hold. The sampler is to be done with even after a failure.
+ * at most. The sampler is to be done with even after a failure.
  */
 HWNAS_CHECKED hwnas_status hwnas_sampler_open(double *first_run_seconds, hwnas_sampler *out,
                                               hwnas_exec *exec, const hwnas_graph *graph,
@@ -78,7 +79,9 @@ HWNAS_CHECKED hwnas_status hwnas_sampler_report(const hwnas_sampler *s, const ch
 void hwnas_sampler_attend(hwnas_sampler *s);
 /* Runs without taking samples, `n` inferences. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_run(hwnas_sampler *s, int n);
-/* Takes a sample and puts it with the clean ones or aside. */
+/* Room for `n` samples more, or as many as there may be: before they are taken. HWNAS_E_MEMORY. */
+HWNAS_CHECKED hwnas_status hwnas_sampler_reserve(hwnas_sampler *s, size_t n);
+/* Takes a sample, for which there is room, and puts it with the clean ones or aside. */
 HWNAS_CHECKED hwnas_status hwnas_sampler_sample(hwnas_sampler *s);
 /* Looks at the core: were the samples since the last look taken on a core of our own? */
 void hwnas_sampler_look(hwnas_sampler *s);
@@ -86,7 +89,7 @@ void hwnas_sampler_look(hwnas_sampler *s);
 HWNAS_CHECKED hwnas_status hwnas_sampler_settle(hwnas_sampler *s);
 /* Sets clean samples aside, from the `first` on. */
 void hwnas_sampler_set_aside(hwnas_sampler *s, size_t first);
-/* There is room for one more. */
+/* There may be one more. */
 bool hwnas_sampler_has_room(const hwnas_sampler *s);
 
 /* Most of the time was taken by others, so what the thread computed in samples that it was
