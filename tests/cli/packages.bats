@@ -6,7 +6,7 @@ load helpers
     sed -n '/^Build-Depends:/,/^[A-Z].*:/p' "$HWNAS_SRC/debian/control" | tr ',' '\n' | sed -E 's/Build-Depends: *//; s/^ *//; s/ .*//' >wanted
     # debhelper brings the first of them.
     for name in $(sed -n '/^build_packages=(/,/)/p' "$HWNAS_SRC/scripts/install-deps" | tr -d '()' | sed 's/build_packages=//') libdnnl-dev; do
-        case $name in gcc | make | autoconf | automake | libtool) continue ;; esac
+        case $name in gcc | make | autoconf | automake) continue ;; esac
         grep -qx "$name" wanted || { echo "debian/control lacks $name" && false; }
     done
 }

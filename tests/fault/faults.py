@@ -6,7 +6,7 @@ message that says what there was not enough of, or what could not be written; wh
 or as before; and the search, continued without faults, ends as if nothing had happened.
 
 HWNAS_FAULTS of the N are tried for each scenario and fault, others each day or as HWNAS_SEED says: 30, and
-2,000 with HWNAS_LONG=yes; and each of the first 40 writes, or 200, finds the disk full. All of them, HWNAS_FAULTS=100000, take hours. With SCENARIO FAULT N that one alone, which shows the stack of what failed.
+2,000 with HWNAS_LONG=yes; and each of the first 40 writes, or 200, finds the disk full (at most two for each of HWNAS_FAULTS). All of them, HWNAS_FAULTS=100000, take hours. With SCENARIO FAULT N that one alone, which shows the stack of what failed.
 """
 import concurrent.futures, contextlib, datetime, os, random, re, shutil, sqlite3, subprocess, sys, time
 

@@ -198,7 +198,7 @@ static void try_strategy(const hwnas_strategy_ops *ops)
 {
     const bool is_bayesian = !strcmp(ops->name, "bayesian"),
                is_slow = is_bayesian || !strcmp(ops->name, "successive-halving");
-    for (int what = 0; what < 16; what += EVERY(5)) {
+    for (int what = 0; what < 16; what += EVERY(3)) {
         const search_case c = {.name = ops->name,
                                .n_objectives = what & 8 && !ops->max_objectives ? 2 : 1,
                                .has_limit = what & 1,

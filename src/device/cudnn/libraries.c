@@ -67,11 +67,11 @@ static char *own_directory(void)
                  : hwnas_strdup(".");
 }
 
-/* Beside the module, or two folders above a unit test. cuDNN asks for the driver by its soname, which ours has, and so
+/* Beside the module, or above a benchmark or a unit test. cuDNN asks for the driver by its soname, which ours has, and so
  * finds what is open. */
 static void *open_stand_in(void)
 {
-    static const char *const places[] = {"no-gpu", "../../no-gpu"};
+    static const char *const places[] = {"no-gpu", "../no-gpu", "../../no-gpu"};
     void *library = NULL;
     char *own = own_directory();
     for (size_t i = 0; !library && i < sizeof places / sizeof *places; i++) {
