@@ -58,8 +58,8 @@ static hwnas_status take_turn(double *median, hwnas_sampler *s)
     const size_t first = s->n_clean;
     const double start = m->now(m), stolen = m->stolen(m);
     TRY(hwnas_sampler_report(s, "comparing"));
-    TRY(hwnas_sampler_run(s, 1));
     TRY(hwnas_sampler_reserve(s, TURN_MOST));
+    TRY(hwnas_sampler_run(s, 1));
     hwnas_sampler_attend(s);
     for (int i = 0; hwnas_sampler_has_room(s) && i < TURN_MOST &&
                     (i < TURN_SAMPLES || m->now(m) - start < TURN_SECONDS);

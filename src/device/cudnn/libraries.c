@@ -67,8 +67,8 @@ static char *own_directory(void)
                  : hwnas_strdup(".");
 }
 
-/* Beside the module, or above a benchmark or a unit test. cuDNN asks for the driver by its soname, which ours has, and so
- * finds what is open. */
+/* Beside the module, or above a benchmark or a unit test. cuDNN asks for the driver by its soname,
+ * which ours has, and so finds what is open. */
 static void *open_stand_in(void)
 {
     static const char *const places[] = {"no-gpu", "../no-gpu", "../../no-gpu"};
