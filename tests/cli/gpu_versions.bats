@@ -28,7 +28,7 @@ has() {
 # installed FILE: where the loader, or the build, finds a library of CUDA's.
 installed() {
     local at
-    at=$(sed -n "s/^CUDA_LIBRARIES = //p" "$HWNAS_MODULES/../Makefile")/$1
+    at=$(sed -n "s/^CUDA_LIBRARIES = //p" "$HWNAS_MODULES/Makefile")/$1
     [ -e "$at" ] || at=$(ldconfig -p | awk -v file="$1" '$1 == file { print $NF; exit }')
     test -e "$at"
     echo "$at"
@@ -95,14 +95,14 @@ builds() {
     for directory; do options+=(-isystem "$directory"); done
     for file in "$HWNAS_SRC"/src/device/cudnn/*.c; do
         gcc -std=gnu11 -Wall -Wextra -Werror -fsyntax-only -DHWNAS_CUDA_LIBRARIES='""' "${options[@]}" \
-            -I"$HWNAS_MODULES/.." -I"$HWNAS_MODULES/../include" -I"$HWNAS_SRC/include" -I"$HWNAS_SRC/src" "$file"
+            -I"$HWNAS_MODULES" -I"$HWNAS_MODULES/include" -I"$HWNAS_SRC/include" -I"$HWNAS_SRC/src" "$file"
     done
 }
 
 # older MINOR: in the directory old-MINOR cuDNN's headers, as if they were of version 9.MINOR.0, without attention as one
 # operation, which NVIDIA's cudnn-frontend asks for since 9.13.1.
 older() {
-    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/../Makefile")
+    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/Makefile")
     [ -e "$cuda/cudnn.h" ] || skip "built without CUDA"
     mkdir "old-$1"
     cp -L "$cuda"/cudnn*.h "old-$1"
@@ -122,7 +122,7 @@ older() {
 
 @test "names that older headers lack have the numbers that newer ones give them" {
     local cuda
-    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/../Makefile")
+    cuda=$(sed -n "s/^CUDA_CPPFLAGS = -isystem //p" "$HWNAS_MODULES/Makefile")
     [ -e "$cuda/cudnn.h" ] || skip "built without CUDA"
     grep -q SDPA_FWD "$cuda"/cudnn_graph*.h || skip "headers of an older cuDNN"
     # Once as the headers have them, once as we do.
