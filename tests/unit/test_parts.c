@@ -70,8 +70,8 @@ static void products_are_linear_layers(void **state)
     (void)state;
     for (int is_linear = 0; is_linear < 2; is_linear++) {
         hwnas_graph *graph = hwnas_graph_new("net", 7), *folded;
-        const int64_t dims[] = {3, 8}, kernel[] = {8, 8};
-        hwnas_attr attrs[2] = {{.is_set = true, .n = 1, .ints = {8}}, {.is_set = true, .n = 1}};
+        const int64_t dims[] = {3, 8}, kernel[] = {8, 6};
+        hwnas_attr attrs[2] = {{.is_set = true, .n = 1, .ints = {6}}, {.is_set = true, .n = 1}};
         int x, y, inputs[2];
         assert_int_equal(hwnas_graph_add_input(&inputs[0], graph, "x", HWNAS_FLOAT32, 2, dims),
                          HWNAS_OK);
