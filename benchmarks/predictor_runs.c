@@ -1,13 +1,18 @@
 /* predictor_runs.c: fits predictors to some rows of a table and judges them by others.
  *
  *     predictor_runs SPACE DATA.csv TARGET KIND SIZE SEED... [--within COLUMN]
+ *     predictor_runs SPACE DATA.csv TARGET split SIZE SEED...
  *     predictor_runs --speed PREDICTOR SPACE
  *
- * A fifth of the networks are held out (other ones for each seed, at most 2000 rows), and SIZE rows
- * of the rest are drawn; 0: all of them. Prints a line of CSV for each seed, and for each member of
+ * As many twentieths of the networks are held out as leave SIZE rows, at most 2000 rows (other ones
+ * for each seed), and SIZE rows of the rest are drawn; 0: a fifth is held out, and nothing drawn.
+ * Prints a line of CSV for each seed, and for each member of
  * an ensemble: kind, rows fitted, seed, Kendall tau, tau in the top tenth, RMSE, share inside the
- * 90 % interval, the same of the top tenth, processor seconds of fitting, estimates a second.
+ * 90 % interval, the same of the top tenth, regret of the best of the ten that are predicted best,
+ * processor seconds of fitting, estimates a second.
  * --within: tau is the mean over groups of rows equal in that column.
+ * split: fits nothing and prints seed, row from 0, 1 if it is held out and 0 if it is fitted to,
+ * for others to be judged on the same rows.
  * --speed prints how many random architectures a predictor scores in a second of one core, from the
  * choices on. */
 #include <math.h>
@@ -21,7 +26,7 @@
 #include "graph/elaborate.h"
 #include "predict/predict_priv.h"
 
-enum { MAX_HELD_OUT = 2000, N_FOLDS = 5, DRAW_STREAM = 71 };
+enum { MAX_HELD_OUT = 2000, N_FOLDS = 20, DRAW_STREAM = 71, N_BEST = 10 };
 
 static double seconds(void)
 {
@@ -94,6 +99,25 @@ static double top_coverage(const hwnas_estimate *estimates, const double *known,
     return coverage;
 }
 
+/* What the best of those that are predicted best lacks to the best of all. */
+static double regret_of_best(const hwnas_estimate *estimates, const double *known, size_t n)
+{
+    bool *is_taken = hwnas_alloc(n * sizeof *is_taken);
+    double best = -INFINITY, found = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        best = fmax(best, known[i]);
+    for (int k = 0; k < N_BEST; k++) {
+        size_t next = n;
+        for (size_t i = 0; i < n; i++)
+            if (!is_taken[i] && (next == n || estimates[i].mean > estimates[next].mean))
+                next = i;
+        is_taken[next] = true;
+        found = fmax(found, known[next]);
+    }
+    free(is_taken);
+    return best - found;
+}
+
 static void judge(const hwnas_model *model, const hwnas_rows *held_out, const char *const *groups,
                   size_t n_fitted, uint64_t seed, double fit_seconds)
 {
@@ -104,14 +128,31 @@ static void judge(const hwnas_model *model, const hwnas_rows *held_out, const ch
     hwnas_predictor_scores s = hwnas_scores(estimates, held_out->values, held_out->n);
     if (groups)
         s.kendall_tau = tau_within(estimates, held_out, groups);
-    printf("%s,%zu,%llu,%.5f,%.5f,%.5g,%.4f,%.4f,%.2f,%.0f\n", model->kind->name, n_fitted,
+    printf("%s,%zu,%llu,%.5f,%.5f,%.5g,%.4f,%.4f,%.5g,%.2f,%.0f\n", model->kind->name, n_fitted,
            (unsigned long long)seed, s.kendall_tau, s.top_tenth_tau, s.rmse, s.coverage_90,
-           top_coverage(estimates, held_out->values, held_out->n), fit_seconds,
+           top_coverage(estimates, held_out->values, held_out->n),
+           regret_of_best(estimates, held_out->values, held_out->n), fit_seconds,
            (double)held_out->n / passed);
     fflush(stdout);
     free(estimates);
 }
 
+/* How many of the folds are held out: as many as leave `size` rows. */
+static int folds_held_out(const int *folds, size_t n_rows, size_t size)
+{
+    int n = N_FOLDS / 5;
+    size_t n_left = n_rows;
+    for (size_t i = 0; i < n_rows; i++)
+        n_left -= folds[i] <= n;
+    while (size && n_left >= size && n < N_FOLDS - 1) {
+        n++;
+        for (size_t i = 0; i < n_rows; i++)
+            n_left -= folds[i] == n;
+    }
+    return n;
+}
+
+/* KIND NULL: only tells which rows. */
 static hwnas_status run(const hwnas_rows *rows, const char *const *groups,
                         const hwnas_model_kind *kind, size_t size, uint64_t seed)
 {
@@ -123,17 +164,23 @@ static hwnas_status run(const hwnas_rows *rows, const char *const *groups,
     const char **own = groups ? hwnas_alloc(rows->n * sizeof *own) : NULL;
     hwnas_model *model = NULL;
     hwnas_rows_deal(folds, rows, N_FOLDS, seed);
+    int n_held_out = folds_held_out(folds, rows->n, size);
     for (size_t i = 0; i < rows->n; i++) {
-        is_held_out[i] = folds[i] == 0;
-        is_kept[i] = folds[i] != 0;
+        is_held_out[i] = folds[i] < n_held_out;
+        is_kept[i] = !is_held_out[i];
     }
     thin(is_held_out, rows->n, MAX_HELD_OUT, &rng);
     thin(is_kept, rows->n, size ? size : rows->n, &rng);
     for (size_t i = 0, n = 0; own && i < rows->n; i++)
         if (is_held_out[i])
             own[n++] = groups[i];
+    for (size_t i = 0; !kind && i < rows->n; i++)
+        if (is_kept[i] || is_held_out[i])
+            printf("%llu,%zu,%d\n", (unsigned long long)seed, i, is_held_out[i]);
     hwnas_rows kept = hwnas_rows_keep(rows, is_kept), held_out = hwnas_rows_keep(rows, is_held_out);
     hwnas_estimate *crossed = hwnas_alloc(kept.n * sizeof *crossed);
+    if (!kind)
+        goto out;
     double before = seconds();
     TRY_OUT(hwnas_model_fit(&model, crossed, kind, &kept, seed));
     double passed = seconds() - before;
@@ -159,7 +206,7 @@ static hwnas_status run_all(int argc, char **argv)
     hwnas_csv *csv = NULL;
     const char **groups = NULL;
     const hwnas_model_kind *kind = hwnas_model_kind_named(argv[4]);
-    if (!kind)
+    if (!kind && strcmp(argv[4], "split"))
         return hwnas_fail(HWNAS_E_USAGE, NULL, "there is no kind '%s'", argv[4]);
     TRY_OUT(hwnas_sample_load(&sample, argv[1], argv[2], argv[3]));
     if (argc > 8 && !strcmp(argv[argc - 2], "--within")) {
@@ -212,6 +259,7 @@ int main(int argc, char **argv)
     bool is_speed = argc == 4 && !strcmp(argv[1], "--speed");
     if (argc < 7 && !is_speed) {
         fputs("usage: predictor_runs SPACE DATA.csv TARGET KIND SIZE SEED... [--within COLUMN]\n"
+              "       predictor_runs SPACE DATA.csv TARGET split SIZE SEED...\n"
               "       predictor_runs --speed PREDICTOR SPACE\n",
               stderr);
         return 2;

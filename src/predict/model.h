@@ -44,6 +44,8 @@ struct hwnas_model_kind {
     /* Estimates many networks in the time that one graph takes: where it looks at choices alone,
      * nobody builds their graphs to see whether their sizes are in the domain (domain.h). */
     bool is_quick;
+    /* Whether it says something of its own on rows of an encoding; NULL: always. */
+    bool (*suits)(const hwnas_feature_encoding *encoding);
     /* Fits to rows of at least three networks with different values. With `like` (optional, of the
      * same kind) its choices are taken over, scale and
      * hyper-parameters, and only weights are fitted. */
@@ -69,6 +71,9 @@ struct hwnas_model_kind {
 };
 
 extern const hwnas_model_kind hwnas_model_gbdt, hwnas_model_gp, hwnas_model_ensemble;
+/* Only for fitting, as members of an ensemble: processes that see choices and sizes, or facts
+ * alone. What they fit is a `gp`. */
+extern const hwnas_model_kind hwnas_model_gp_sizes, hwnas_model_gp_facts;
 extern const hwnas_model_kind *const hwnas_model_kinds[];         /* NULL-terminated */
 const hwnas_model_kind *hwnas_model_kind_named(const char *name); /* NULL: none */
 

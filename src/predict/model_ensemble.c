@@ -1,9 +1,9 @@
-/* model_ensemble.c: the kind `ensemble`: a weighted mean of a Gaussian process and boosted trees.
+/* model_ensemble.c: the kind `ensemble`: a weighted mean of Gaussian processes, which look at all,
+ * at choices and sizes, and at facts alone, and of boosted trees.
  *
- * Stacking (Breiman, "Stacked Regressions", 1996): each member estimates every row without having
- * seen it, and the weights, not negative and of sum one, are those under which the estimates so
- * combined rank the rows best. */
-#include <assert.h>
+ * Each is wrong in its own way, most of all with few rows, where the lengths of many columns are
+ * guesses. Weights begin as shares and move to who estimates rows best that it has not seen
+ * (stacking: Breiman, "Stacked Regressions", 1996), the more the more rows there are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,20 @@
 #include "base/stats.h"
 #include "predict/model.h"
 
-static const hwnas_model_kind *const member_kinds[] = {&hwnas_model_gp, &hwnas_model_gbdt};
-enum { N_MEMBERS = sizeof member_kinds / sizeof *member_kinds, N_STEPS = 20 };
+static const struct {
+    const hwnas_model_kind *kind;
+    double share; /* before anything is known */
+} kinds[] = {
+    {&hwnas_model_gp, 2},
+    {&hwnas_model_gp_sizes, 1},
+    {&hwnas_model_gp_facts, 2},
+    {&hwnas_model_gbdt, 1},
+};
+enum { N_MEMBERS = sizeof kinds / sizeof *kinds };
 
 typedef struct ensemble {
     hwnas_model base;
-    hwnas_model *members[N_MEMBERS];
+    hwnas_model *members[N_MEMBERS]; /* NULL: none, of weight 0 */
     double weights[N_MEMBERS];
 } ensemble;
 
@@ -31,7 +39,10 @@ static void free_ensemble(hwnas_model *base)
 const hwnas_model *hwnas_model_member(const hwnas_model *base, int i)
 {
     const ensemble *model = (const ensemble *)base;
-    return base->kind == &hwnas_model_ensemble && i < N_MEMBERS ? model->members[i] : NULL;
+    for (int m = 0; base->kind == &hwnas_model_ensemble && m < N_MEMBERS; m++)
+        if (model->members[m] && i-- == 0)
+            return model->members[m];
+    return NULL;
 }
 
 static ensemble *make_ensemble(const hwnas_feature_encoding *encoding)
@@ -54,22 +65,39 @@ static hwnas_estimate combine(const hwnas_estimate *parts, size_t stride, const 
     return (hwnas_estimate){.mean = mean, .sd = sqrt(variance)};
 }
 
-/* Tries weights in steps of 1/20. Of those that rank as well, the evener ones are steadier. */
-static void stack(double *weights, const hwnas_estimate *parts, const hwnas_rows *rows)
+static void normalise(double *weights)
 {
-    double best = -2, *means = hwnas_alloc((rows->n + 1) * sizeof *means);
-    static_assert(N_MEMBERS == 2, "the walk below is along a line");
-    for (int step = 0; step <= N_STEPS; step++) {
-        double tried[N_MEMBERS] = {(double)step / N_STEPS, 1 - (double)step / N_STEPS};
+    double sum = 0;
+    for (int m = 0; m < N_MEMBERS; m++)
+        sum += weights[m];
+    for (int m = 0; m < N_MEMBERS; m++)
+        weights[m] /= sum;
+}
+
+/* A share shrinks by a member's part of wrongly ordered pairs over the best one's, to a power that
+ * grows with the rows: a few say little of who is better, and even weights are steadier. The
+ * numbers are by experiment (docs/predictors.md). */
+static void stack(ensemble *model, const hwnas_estimate *parts, const hwnas_rows *rows)
+{
+    const double rows_a_power = 50, most = 10, worth_its_time = 0.02;
+    double power = fmin((double)rows->n / rows_a_power, most), least = INFINITY;
+    double wrong[N_MEMBERS], *means = hwnas_alloc((rows->n + 1) * sizeof *means);
+    for (int m = 0; m < N_MEMBERS; m++) {
+        wrong[m] = INFINITY;
+        if (!model->members[m])
+            continue;
         for (size_t i = 0; i < rows->n; i++)
-            means[i] = combine(parts + i, rows->n, tried).mean;
-        double tau = hwnas_kendall_tau(means, rows->values, rows->n);
-        bool is_evener = fabs(tried[0] - 0.5) < fabs(weights[0] - 0.5);
-        if (tau > best || (tau == best && is_evener)) {
-            best = tau;
-            memcpy(weights, tried, sizeof tried);
-        }
+            means[i] = parts[(size_t)m * rows->n + i].mean;
+        wrong[m] = fmax(1 - hwnas_kendall_tau(means, rows->values, rows->n), 1e-6);
+        least = fmin(least, wrong[m]);
     }
+    for (int m = 0; m < N_MEMBERS; m++)
+        model->weights[m] = kinds[m].share * pow(least / wrong[m], power);
+    normalise(model->weights);
+    for (int m = 0; m < N_MEMBERS; m++)
+        if (model->weights[m] < worth_its_time)
+            model->weights[m] = 0;
+    normalise(model->weights);
     free(means);
 }
 
@@ -80,11 +108,13 @@ static hwnas_status fit_ensemble(hwnas_model **out, hwnas_estimate *crossed, con
     ensemble *model = make_ensemble(rows->encoding);
     hwnas_estimate *parts = hwnas_alloc((N_MEMBERS * rows->n + 1) * sizeof *parts);
     for (int m = 0; m < N_MEMBERS; m++)
-        TRY_OUT(hwnas_model_fit(&model->members[m], parts + (size_t)m * rows->n, member_kinds[m],
-                                rows, seed));
-    stack(model->weights, parts, rows);
+        if (!kinds[m].kind->suits || kinds[m].kind->suits(rows->encoding))
+            TRY_OUT(hwnas_model_fit(&model->members[m], parts + (size_t)m * rows->n, kinds[m].kind,
+                                    rows, seed));
+    stack(model, parts, rows);
     for (int m = 0; m < N_MEMBERS; m++)
-        model->base.has_facts |= model->weights[m] > 0 && model->members[m]->has_facts;
+        if (model->weights[m] > 0)
+            model->base.has_facts |= model->members[m]->has_facts;
     for (size_t i = 0; i < rows->n; i++)
         crossed[i] = combine(parts + i, rows->n, model->weights);
     *out = &model->base;
@@ -154,23 +184,19 @@ static json_t *write_ensemble(const hwnas_model *base)
     return file;
 }
 
-static hwnas_status read_member(ensemble *model, const json_t *file)
+static hwnas_status read_member(ensemble *model, size_t m, const json_t *file)
 {
-    hwnas_model *member = NULL;
     double weight = json_number_value(json_object_get(file, "weight"));
-    TRY(hwnas_model_read(&member, file, model->base.encoding));
-    for (int m = 0; m < N_MEMBERS; m++) {
-        if (member->kind != member_kinds[m] || model->members[m] || !(weight > 0 && weight <= 1))
-            continue;
-        model->members[m] = member;
-        model->weights[m] = weight;
-        model->base.has_facts |= member->has_facts;
-        return HWNAS_OK;
-    }
-    hwnas_model_free(member);
-    return hwnas_fail(HWNAS_E_INPUT, NULL,
-                      "the predictor's members are damaged: one too many, or its weight is not "
-                      "between 0 and 1");
+    const char *kind = json_string_value(json_object_get(file, "kind"));
+    bool is_nested = kind && !strcmp(kind, hwnas_model_ensemble.name);
+    if (m == N_MEMBERS || is_nested || !(weight > 0 && weight <= 1))
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          "the predictor's members are damaged: one too many, an ensemble itself, "
+                          "or its weight is not between 0 and 1");
+    TRY(hwnas_model_read(&model->members[m], file, model->base.encoding));
+    model->weights[m] = weight;
+    model->base.has_facts |= model->members[m]->has_facts;
+    return HWNAS_OK;
 }
 
 static hwnas_status read_ensemble(hwnas_model **out, const json_t *file,
@@ -181,7 +207,7 @@ static hwnas_status read_ensemble(hwnas_model **out, const json_t *file,
     double sum = 0;
     ensemble *model = make_ensemble(encoding);
     hwnas_status status = HWNAS_OK;
-    json_array_foreach(members, i, member) TRY_OUT(read_member(model, member));
+    json_array_foreach(members, i, member) TRY_OUT(read_member(model, i, member));
     for (int m = 0; m < N_MEMBERS; m++)
         sum += model->weights[m];
     if (fabs(sum - 1) > 1e-6) {
@@ -202,7 +228,10 @@ static void describe_ensemble(const hwnas_model *base, hwnas_str *text, const ch
     const ensemble *model = (const ensemble *)base;
     hwnas_str_add(text, "the weighted mean of its members, weights by cross-validation:\n");
     for (int m = 0; m < N_MEMBERS; m++) {
-        hwnas_str_addf(text, "\n- `%s`, weight %.2f", member_kinds[m]->name, model->weights[m]);
+        if (!model->members[m])
+            continue;
+        hwnas_str_addf(text, "\n- `%s`, weight %.2f", model->members[m]->kind->name,
+                       model->weights[m]);
         if (model->weights[m] > 0) {
             hwnas_str_add(text, ": ");
             model->members[m]->kind->describe(model->members[m], text, unit);
@@ -212,7 +241,7 @@ static void describe_ensemble(const hwnas_model *base, hwnas_str *text, const ch
 
 const hwnas_model_kind hwnas_model_ensemble = {
     .name = "ensemble",
-    .help = "both, weighted by cross-validation",
+    .help = "processes that look at all and at parts, and trees, weighted by cross-validation",
     .fit = refit_ensemble,
     .fit_crossed = fit_ensemble,
     .predict = predict_ensemble,

@@ -22,7 +22,7 @@ enum {
     ROW_STREAM = 47,
 };
 
-/* What the process looks at, in the order in which they are tried. */
+/* What the process looks at. (Files of before also have a process that looks at choices alone.) */
 typedef enum view { VIEW_ALL, VIEW_SIZES, VIEW_CHOICES, VIEW_FACTS, N_VIEWS } view;
 static const char *const view_names[N_VIEWS] = {"choices and facts", "choices and size", "choices",
                                                 "facts"};
@@ -188,77 +188,6 @@ out:
     return status;
 }
 
-/* Tau of rows estimated by processes that did not see them, with the hyper-parameters of one that
- * did; there are few of those, so it can compare views. */
-static hwnas_status judge_view(double *tau, const gp_model *model, const hwnas_rows *rows,
-                               const int *folds, int n_folds)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_rows kept = {0};
-    bool *is_kept = hwnas_alloc(rows->n * sizeof *is_kept);
-    double *means = hwnas_alloc(rows->n * sizeof *means);
-    double *columns = select_columns(model, rows->columns, rows->n);
-    for (int fold = 0; fold < n_folds; fold++) {
-        for (size_t i = 0; i < rows->n; i++)
-            is_kept[i] = folds[i] != fold;
-        kept = hwnas_rows_keep(rows, is_kept);
-        memcpy(model->small->parameters, model->gp->parameters,
-               (model->gp->n_groups + HWNAS_GP_N_SHARED) * sizeof *model->gp->parameters);
-        TRY_OUT(set_rows(model->small, model, &model->link, &kept, NULL));
-        for (size_t i = 0; i < rows->n; i++)
-            if (!is_kept[i])
-                hwnas_gp_predict(model->small, &means[i], NULL, columns + i * model->n_columns, 1);
-        hwnas_rows_done(&kept);
-    }
-    *tau = hwnas_kendall_tau(means, rows->values, rows->n);
-out:
-    hwnas_rows_done(&kept);
-    free(is_kept);
-    free(means);
-    free(columns);
-    return status;
-}
-
-/* View and scale, on some of the rows. */
-static hwnas_status choose(gp_model **out, const hwnas_rows *all, uint64_t seed)
-{
-    hwnas_status status = HWNAS_OK;
-    hwnas_rows rows = draw_rows(all, CHOOSE_ROWS, seed);
-    int n_folds = 5, *folds = hwnas_alloc(rows.n * sizeof *folds);
-    gp_model *best = NULL, *model = NULL;
-    double best_tau = -2, tau;
-    hwnas_rows_deal(folds, &rows, n_folds, seed);
-    for (int v = 0; v < N_VIEWS; v++) {
-        if (view_is_empty((view)v, all->encoding))
-            continue;
-        model = make_gp(all->encoding, (view)v);
-        if (best) { /* the scale suits the values more than the view */
-            model->link = best->link;
-            TRY_OUT(set_rows(model->gp, model, &model->link, &rows, NULL));
-            TRY_OUT(hwnas_gp_learn(model->gp, &(hwnas_gp_learning){.n_steps = 30}));
-        } else {
-            TRY_OUT(choose_link(model, &rows));
-        }
-        TRY_OUT(judge_view(&tau, model, &rows, folds, n_folds));
-        if (tau > best_tau) {
-            best_tau = tau;
-            hwnas_model_free((hwnas_model *)best);
-            best = model;
-        } else {
-            free_gp(&model->base);
-        }
-        model = NULL;
-    }
-    *out = best;
-    best = NULL;
-out:
-    hwnas_model_free((hwnas_model *)best);
-    hwnas_model_free((hwnas_model *)model);
-    hwnas_rows_done(&rows);
-    free(folds);
-    return status;
-}
-
 /* A deviation depends on the rows but not on their targets, so the small process is given none. */
 static hwnas_status set_small(gp_model *model, const double *columns, size_t n)
 {
@@ -283,11 +212,12 @@ static hwnas_status learn(gp_model *model, const hwnas_rows *rows, size_t most, 
     return status;
 }
 
-static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas_model *like,
-                           uint64_t seed)
+static hwnas_status fit_view(hwnas_model **out, view v, const hwnas_rows *all,
+                             const hwnas_model *like, uint64_t seed)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_rows rows = draw_rows(all, MAX_ROWS, seed), few = {0};
+    double *columns = NULL;
     gp_model *model = NULL;
     if (like) {
         const gp_model *old = (const gp_model *)like;
@@ -304,19 +234,46 @@ static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *all, const hwnas
             TRY_OUT(learn(model, &rows, LEARN_ROWS, 30, seed));
         }
     } else {
-        TRY_OUT(choose(&model, &rows, seed));
+        few = draw_rows(&rows, CHOOSE_ROWS, seed);
+        model = make_gp(all->encoding, v);
+        TRY_OUT(choose_link(model, &few));
         TRY_OUT(learn(model, &rows, LEARN_ROWS, 50, seed));
     }
     TRY_OUT(set_rows(model->gp, model, &model->link, &rows, NULL));
-    few.columns = select_columns(model, rows.columns, rows.n);
-    TRY_OUT(set_small(model, few.columns, rows.n));
+    columns = select_columns(model, rows.columns, rows.n);
+    TRY_OUT(set_small(model, columns, rows.n));
     *out = &model->base;
     model = NULL;
 out:
     hwnas_model_free((hwnas_model *)model);
     hwnas_rows_done(&rows);
     hwnas_rows_done(&few);
+    free(columns);
     return status;
+}
+
+static hwnas_status fit_gp(hwnas_model **out, const hwnas_rows *rows, const hwnas_model *like,
+                           uint64_t seed)
+{
+    return fit_view(out, VIEW_ALL, rows, like, seed);
+}
+
+static hwnas_status fit_sizes(hwnas_model **out, const hwnas_rows *rows, const hwnas_model *like,
+                              uint64_t seed)
+{
+    return fit_view(out, VIEW_SIZES, rows, like, seed);
+}
+
+static hwnas_status fit_facts(hwnas_model **out, const hwnas_rows *rows, const hwnas_model *like,
+                              uint64_t seed)
+{
+    return fit_view(out, VIEW_FACTS, rows, like, seed);
+}
+
+/* Where there are both choices and facts; else a part would be all. */
+static bool has_parts(const hwnas_feature_encoding *encoding)
+{
+    return !view_is_empty(VIEW_CHOICES, encoding) && !view_is_empty(VIEW_FACTS, encoding);
 }
 
 /* -- estimates -- */
@@ -457,4 +414,16 @@ const hwnas_model_kind hwnas_model_gp = {
     .read = read_gp,
     .describe = describe_gp,
     .free = free_gp,
+};
+
+const hwnas_model_kind hwnas_model_gp_sizes = {
+    .name = "gp",
+    .suits = has_parts,
+    .fit = fit_sizes,
+};
+
+const hwnas_model_kind hwnas_model_gp_facts = {
+    .name = "gp",
+    .suits = has_parts,
+    .fit = fit_facts,
 };
