@@ -185,8 +185,11 @@ static hwnas_status run(const hwnas_rows *rows, const char *const *groups,
     TRY_OUT(hwnas_model_fit(&model, crossed, kind, &kept, seed));
     double passed = seconds() - before;
     judge(model, &held_out, own, kept.n, seed, passed);
-    for (int m = 0; hwnas_model_member(model, m); m++)
-        judge(hwnas_model_member(model, m), &held_out, own, kept.n, seed, NAN);
+    /* The first of a kind; other processes of an ensemble look at parts. */
+    const hwnas_model *member, *before_it = NULL;
+    for (int m = 0; (member = hwnas_model_member(model, m)); before_it = member, m++)
+        if (!before_it || member->kind != before_it->kind)
+            judge(member, &held_out, own, kept.n, seed, NAN);
 out:
     hwnas_model_free(model);
     hwnas_rows_done(&kept);

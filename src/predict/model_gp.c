@@ -212,6 +212,13 @@ static hwnas_status learn(gp_model *model, const hwnas_rows *rows, size_t most, 
     return status;
 }
 
+/* How many steps of the likelihood's climb: of a part fewer, as it only has a share in an ensemble.
+ */
+static int n_steps(view v, bool is_judge)
+{
+    return (is_judge ? 30 : 50) / (v == VIEW_ALL ? 1 : 2);
+}
+
 static hwnas_status fit_view(hwnas_model **out, view v, const hwnas_rows *all,
                              const hwnas_model *like, uint64_t seed)
 {
@@ -231,13 +238,13 @@ static hwnas_status fit_view(hwnas_model **out, view v, const hwnas_rows *all,
          */
         if (rows.n < FEW_ROWS) {
             hwnas_gp_prior_centre(model->gp, model->gp->parameters);
-            TRY_OUT(learn(model, &rows, LEARN_ROWS, 30, seed));
+            TRY_OUT(learn(model, &rows, LEARN_ROWS, n_steps(old->view, true), seed));
         }
     } else {
         few = draw_rows(&rows, CHOOSE_ROWS, seed);
         model = make_gp(all->encoding, v);
         TRY_OUT(choose_link(model, &few));
-        TRY_OUT(learn(model, &rows, LEARN_ROWS, 50, seed));
+        TRY_OUT(learn(model, &rows, LEARN_ROWS, n_steps(v, false), seed));
     }
     TRY_OUT(set_rows(model->gp, model, &model->link, &rows, NULL));
     columns = select_columns(model, rows.columns, rows.n);

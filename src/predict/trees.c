@@ -41,6 +41,7 @@ struct hwnas_trees {
 const hwnas_trees_setting hwnas_trees_settings[] = {
     {"objective", "reg:squarederror"},
     {"tree_method", "hist"},
+    {"max_bin", "64"},
     {"max_depth", "5"},
     {"eta", "0.1"},
     {"subsample", "0.7"},
