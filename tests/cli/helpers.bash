@@ -36,10 +36,11 @@ undisturbed() {
     HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner STILL_COUNTS_OWN= "$@"
 }
 
-# alone: from now on the program measures as if nothing else ran on the machine: its runners count the time in which they
-# compute themselves. For tests that are about other things: no measurement is taken again because the machine is busy.
+# alone [TIMES]: from now on the program measures as if nothing else ran on the machine: its runners count the time in which
+# they compute themselves. For tests that are about other things: no measurement is taken again because the machine is busy.
+# All seems to take so many TIMES (1) as long, so that a measurement is over sooner.
 alone() {
-    export HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner STILL_COUNTS_OWN=1
+    export HWNAS_RUNNER=${HWNAS%/*}/tests/cli/still_runner STILL_COUNTS_OWN=${1:-1}
 }
 
 # computes DTYPE: this machine's processor does.
