@@ -150,7 +150,7 @@ END
 
 @test "two searches on one study at once: the second is refused" {
     local first
-    job "device: null" "measure: {timeout: 60}"
+    job "device: null" "measure: {timeout: 60, seconds: 0.02}"
     # The first one waits for a candidate that hangs.
     HWNAS_RUNNER_FAULT=hang "$HWNAS" search job.yaml >first.out 2>first.err 3>&- &
     first=$!
