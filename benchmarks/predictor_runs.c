@@ -4,11 +4,11 @@
  *     predictor_runs SPACE DATA.csv TARGET split SIZE SEED...
  *     predictor_runs --speed PREDICTOR SPACE
  *
- * As many twentieths of the networks are held out as leave SIZE rows, at most 2000 rows (other ones
- * for each seed), and SIZE rows of the rest are drawn; 0: a fifth is held out, and nothing drawn.
- * Prints a line of CSV for each seed, and for each member of
- * an ensemble: kind, rows fitted, seed, Kendall tau, tau in the top tenth, RMSE, share inside the
- * 90 % interval, the same of the top tenth, regret of the best of the ten that are predicted best,
+ * A fifth of the networks are held out (other ones for each seed, at most 2000 rows), and SIZE rows
+ * of the rest are drawn; 0: all of them. Where a fifth would be too few to judge by, as much is
+ * held out as leaves SIZE rows. Prints a line of CSV for each seed, and for each member of an
+ * ensemble: kind, rows fitted, seed, Kendall tau, tau in the top tenth, RMSE, share inside the 90 %
+ * interval, the same of the top tenth, regret of the best of the ten that are predicted best,
  * processor seconds of fitting, estimates a second.
  * --within: tau is the mean over groups of rows equal in that column.
  * split: fits nothing and prints seed, row from 0, 1 if it is held out and 0 if it is fitted to,
@@ -26,7 +26,7 @@
 #include "graph/elaborate.h"
 #include "predict/predict_priv.h"
 
-enum { MAX_HELD_OUT = 2000, N_FOLDS = 20, DRAW_STREAM = 71, N_BEST = 10 };
+enum { MAX_HELD_OUT = 2000, FEW_HELD_OUT = 400, N_FOLDS = 20, DRAW_STREAM = 71, N_BEST = 10 };
 
 static double seconds(void)
 {
@@ -137,14 +137,15 @@ static void judge(const hwnas_model *model, const hwnas_rows *held_out, const ch
     free(estimates);
 }
 
-/* How many of the folds are held out: as many as leave `size` rows. */
+/* How many of the folds are held out. */
 static int folds_held_out(const int *folds, size_t n_rows, size_t size)
 {
     int n = N_FOLDS / 5;
     size_t n_left = n_rows;
     for (size_t i = 0; i < n_rows; i++)
         n_left -= folds[i] <= n;
-    while (size && n_left >= size && n < N_FOLDS - 1) {
+    bool is_small = n_rows / 5 < FEW_HELD_OUT;
+    while (is_small && size && n_left >= size && n < N_FOLDS - 1) {
         n++;
         for (size_t i = 0; i < n_rows; i++)
             n_left -= folds[i] == n;
