@@ -324,9 +324,10 @@ static hwnas_status check_same(hwnas_runner *r, const hwnas_hello *now)
     r->is_other = true;
     return hwnas_hint(hwnas_fail(HWNAS_E_LIBRARY, NULL,
                                  "another machine than before answers as '%s': it was %s, %s, %d "
-                                 "threads; it is %s, %s, %d threads",
-                                 r->device, x->name, x->library, x->threads, y->name, y->library,
-                                 y->threads),
+                                 "thread%s; it is %s, %s, %d thread%s",
+                                 r->device, x->name, x->library, x->threads,
+                                 x->threads == 1 ? "" : "s", y->name, y->library, y->threads,
+                                 y->threads == 1 ? "" : "s"),
                       "when the first one answers again, --resume goes on with the search; a new "
                       "study on this one can begin with --warm-start");
 }
@@ -358,8 +359,7 @@ static hwnas_status read_hello(hwnas_runner *r, const json_t *info)
     TRY(check_same(r, &h));
     hwnas_link_is_open(r->link);
     r->lost_since = r->nap = 0;
-    if (!r->is_known)
-        r->asked_threads = r->threads;
+    r->asked_threads = r->threads;
     r->is_known = true;
     r->is_other = false;
     r->hello = h;

@@ -22,7 +22,7 @@ struct hwnas_runner {
     char phase[64];         /* what it said that it is doing */
     size_t n_graphs;        /* of the request that it is serving */
     size_t n_requests;      /* that the child has had */
-    hwnas_hello hello;      /* the first; it must stay the same */
+    hwnas_hello hello;      /* the latest; but for its threads it must stay the same */
     int asked_threads;      /* for which that was said */
     bool is_known;          /* it has been said */
     bool is_other;          /* another machine answered since, which has been told */

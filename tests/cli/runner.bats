@@ -320,8 +320,15 @@ END
     printf '#!/bin/sh\necho >>starts\n[ $(wc -l <starts) -le 2 ] || export STILL_MACHINE=other\nexec %s runner serve\n' "'$STILL'" >serve
     chmod +x serve
     # With a limit of memory each network has a process of its own.
-    refuses 1 "another machine than before answers as 'runner:./serve'" search --space nas_bench_macro --memory 1024 \
+    refuses 1 "another machine than before answers as 'runner:./serve'*, 1 thread; it is *, 1 thread"$'\n' search --space nas_bench_macro --memory 1024 \
         --accuracy nas_bench_macro_cifar10 --device runner:./serve --objectives accuracy,latency.p50 --trials 5 --study s.db --ties 0 --confirm 0
+}
+
+@test "a runner that goes from one thread to two and back is the same machine" {
+    [ "$(nproc)" -gt 1 ] || skip "there is one core"
+    ends 0 search --space nas_bench_macro --device cpu --threads '{values: [1, 2]}' --objectives latency.p50,params \
+        --trials 8 --seconds 0.01 --strategy random --study s.db --ties 0 --confirm 0 --verify none
+    says out "8 finished"
 }
 
 @test "latencies of another runner are not mixed into a study" {
