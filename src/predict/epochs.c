@@ -18,6 +18,17 @@ void hwnas_epochs_done(hwnas_epochs *epochs)
     *epochs = (hwnas_epochs){.n = 0};
 }
 
+/* What stands behind the comma of 85,2; of 0.93,85.2 it is a number of its own. */
+static bool is_fraction(const char *line, const char *begin, const char *end)
+{
+    const char *before = begin - 1;
+    if (begin == line || *before != ',' || memchr(begin, '.', (size_t)(end - begin)))
+        return false;
+    while (before > line && before[-1] >= '0' && before[-1] <= '9')
+        before--;
+    return before < begin - 1 && (before == line || before[-1] != '.');
+}
+
 /* The number that a line ends with, perhaps with "%". */
 static bool read_last(double *out, bool *is_percent, const char *line)
 {
@@ -32,6 +43,8 @@ static bool read_last(double *out, bool *is_percent, const char *line)
     const char *begin = end;
     while (begin > line && strchr("+-.0123456789eE", begin[-1]))
         begin--;
+    if (is_fraction(line, begin, end))
+        return false;
     *out = strtod(begin, &stop);
     return begin < end && stop == end && isfinite(*out);
 }

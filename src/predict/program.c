@@ -1,6 +1,7 @@
 #define _GNU_SOURCE 1 /* pipe2(), sigabbrev_np() */
 #include "predict/program.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -155,7 +156,7 @@ static void stop(child *c, verdict why)
 /* A decimal number and nothing that strtod() also takes: hexadecimal, inf, nan. */
 static bool read_number(double *out, char **at)
 {
-    char *begin = *at + strspn(*at, " \t,"), *end;
+    char *begin = *at + strspn(*at, " \t"), *end;
     size_t length = strspn(begin, "+-.0123456789eE");
     double value = strtod(begin, &end);
     if (end == begin || (size_t)(end - begin) != length || !isfinite(value))
@@ -175,13 +176,32 @@ static bool take_percent(char **at)
     return true;
 }
 
-/* "ACCURACY" or "ACCURACY SD", each perhaps with "%". */
+/* Goes past a comma with a blank behind it; one without is somebody's decimal point. */
+static void take_comma(char **at)
+{
+    char *comma = *at + strspn(*at, " \t");
+    if (*comma == ',' && (comma[1] == ' ' || comma[1] == '\t'))
+        *at = comma + 1;
+}
+
+/* A digit, a comma and a digit somewhere. */
+static bool has_decimal_comma(const char *line)
+{
+    for (const char *c = strchr(line, ','); c; c = strchr(c + 1, ','))
+        if (c > line && isdigit((unsigned char)c[-1]) && isdigit((unsigned char)c[1]))
+            return true;
+    return false;
+}
+
+/* "ACCURACY", "ACCURACY SD" or "ACCURACY, SD", each number perhaps with "%". */
 static hwnas_status read_answer(hwnas_run *run, char *line)
 {
     char *at = line;
     double mean, sd = NAN;
     bool good = *line && read_number(&mean, &at), is_percent = good && take_percent(&at);
-    if (good && at[strspn(at, " \t,")])
+    if (good)
+        take_comma(&at);
+    if (good && at[strspn(at, " \t")])
         good = read_number(&sd, &at) && sd >= 0 && take_percent(&at) == is_percent;
     if (!good || at[strspn(at, " \t")])
         return hwnas_hint(
@@ -189,8 +209,11 @@ static hwnas_status read_answer(hwnas_run *run, char *line)
                                "the last line that '%s' printed is not an accuracy: '%.80s'",
                                name_of(run), line)
                   : hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' printed nothing", name_of(run)),
-            "the last line on its standard output must be a number, or a number and its standard "
-            "deviation");
+            "%s",
+            has_decimal_comma(line)
+                ? "a decimal point is '.', as in 93.41; a standard deviation comes after a blank"
+                : "the last line on its standard output must be a number, or a number and its "
+                  "standard deviation");
     run->mean = mean;
     run->sd = sd;
     run->is_percent = is_percent;

@@ -122,6 +122,18 @@ END
     fails 2 "printed nothing" ./train
 }
 
+@test "a comma is no decimal point, and is not taken for what stands between two numbers" {
+    program 'echo 93,41'
+    fails 2 "is not an accuracy: '93,41'*a decimal point is '.'" ./train
+    program 'echo 93,41 %'
+    fails 2 "a decimal point is '.'" ./train
+    program 'echo 93,41 0,2'
+    fails 2 "a decimal point is '.'" ./train
+    program 'echo 93.41, 0.2'
+    ends 0 predictor score command:./train nas_bench_201 data.csv
+    says out '"000000",93.41,0.2'
+}
+
 @test "a fraction is not taken for a percentage" {
     program 'case $HWNAS_CODE in 4*) echo 0.95 0.01;; *) echo 0.1;; esac'
     fails 2 "printed 0.95: is this a fraction, or less than 1 %" ./train

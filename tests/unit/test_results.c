@@ -279,7 +279,7 @@ static void vectors_of_a_cell(void **state)
 
 static char *sh[3][4] = {{(char *)"sh", (char *)"-c", (char *)"echo 1; echo 2 0.5"},
                          {(char *)"sh", (char *)"-c", (char *)"exit 7"},
-                         {(char *)"sh", (char *)"-c", (char *)"echo -3e1,2"}};
+                         {(char *)"sh", (char *)"-c", (char *)"echo -3e1, 2"}};
 static char *nothing[] = {NULL};
 
 static hwnas_status begin(void *context, hwnas_run *run)
@@ -433,7 +433,9 @@ static void epochs_are_heard(void **state)
                  {"epoch -1 of 4: 80", NAN, 2, 4},
                  {"epoch 3 of 4: loss nan", NAN, 2, 4},
                  {"epoch 3 of 4: 161", NAN, 2, 4},
+                 {"epoch 3 of 4: loss 0.5, validation 75,2 %", NAN, 2, 4},
                  {"epoch 3 of 4: loss 0.5 validation 7.5e1%", 75, 3, 4},
+                 {"epoch 4 of 4: 0.5,76.5", 76.5, 4, 4},
                  {"epoch 1 of 9: 33.5", 33.5, 1, 9}}; /* it began anew */
     hwnas_epochs e = {.n = 0};
     (void)state;
