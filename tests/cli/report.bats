@@ -99,6 +99,25 @@ assert seen["bottom"] < 900
 END
 }
 
+@test "report: with several devices the winner's result is told of each" {
+    cat >two.yaml <<END
+space: nas_bench_macro
+accuracy: nas_bench_macro_cifar10
+devices: [{name: a, device: null}, {name: b, device: null, batch: 2}, {name: c, device: "replay:$HWNAS_SRC/tests/data/nas_bench_macro.csv#macs_count"}]
+objectives: [accuracy, latency.p50 on a]
+budget: {trials: 4}
+measure: {seconds: 0.1, estimate: off, ties: 0, confirm: 0}
+seed: 3
+END
+    STILL_COMPUTES=1 STILL_BY_SIZE=1 undisturbed ends 0 search two.yaml
+    ends 0 report two.db
+    browse two.html 'return document.querySelector("#answer").innerText'
+    says seen "Its result on a was compared with ref, and agrees (error"
+    says seen "Its result on b was compared with ref, and agrees (error"
+    says seen "Its result on c was not verified: it remembers published numbers"
+    not grep -qE 'result on [ab] was not verified' seen
+}
+
 @test "report: what predictions cannot tell is said beside a difference" {
     cp "$PAGES/job.db" .
     change job.db "UPDATE value SET source = 'predicted', low = value - 1, high = value + 1 WHERE metric = 'accuracy'"

@@ -103,13 +103,15 @@ function sureOfGoal(metric, trial) {
     return `${capital(metric.name)} is ${source}.`;
 }
 
+/* Of one device its result itself, of several by their names. */
 function verified(study, trial) {
-    const result = (study.details(trial) || {}).verified;
-    if (result && result.against)
-        return [`Its result was compared with ${result.against}, and agrees (error ${Number(result.error).toPrecision(2)}, ` +
-                `allowed ${Number(result.tolerance).toPrecision(2)}).`];
-    const skipped = Object.values((study.about.verified || {}).skipped || {});
-    return skipped.length ? [`Its result was not verified: ${skipped[0]}.`] : [];
+    const found = (study.details(trial) || {}).verified || {};
+    const results = found.against ? [["", found]] : Object.entries(found);
+    const skipped = Object.entries((study.about.verified || {}).skipped || {});
+    const on = (device) => (device && results.length + skipped.length > 1 ? ` on ${device}` : "");
+    return [...results.map(([device, r]) => `Its result${on(device)} was compared with ${r.against}, and agrees ` +
+                `(error ${Number(r.error).toPrecision(2)}, allowed ${Number(r.tolerance).toPrecision(2)}).`),
+            ...skipped.map(([device, why]) => `Its result${on(device)} was not verified: ${why}.`)];
 }
 
 /* ---- Why not another ---- */
