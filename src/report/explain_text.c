@@ -55,7 +55,10 @@ static void add_standing(hwnas_str *out, const hwnas_explanation *e)
         const hwnas_limit *limit = &s->job.goals.limits[i];
         const hwnas_value_row *v = hwnas_trial_value(t, limit->goal.name);
         if (!v) {
-            hwnas_str_addf(out, "  %s: not measured, as it misses another limit\n", limit->text);
+            hwnas_str_addf(out, "  %s: not measured, as %s\n", limit->text,
+                           hwnas_trial_value_of(t, HWNAS_LEFT_OUT)
+                               ? "its size is outside what the predictor has learned from"
+                               : "it misses another limit");
             continue;
         }
         double end = limit->is_upper ? hwnas_value_high(v) : hwnas_value_low(v);

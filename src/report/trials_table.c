@@ -106,8 +106,10 @@ static const char *standing_of(const hwnas_summary *s, const hwnas_trial *t)
     const bool is_good = t->is_finished && t->status == HWNAS_OK;
     /* What the curve of a training says of a limit is a prediction. */
     const bool is_of_curve = is_good && hwnas_trial_value_of(t, HWNAS_OF_CURVE);
+    const bool is_left_out = is_good && hwnas_trial_value_of(t, HWNAS_LEFT_OUT);
     return hwnas_other_limits_leave_open(s, t) ? "not measured"
            : is_of_curve                       ? "stopped early"
+           : is_left_out                       ? "left out"
            : is_good && t->violation > 0       ? "infeasible"
            : hwnas_trial_is_estimated(t)       ? "estimated"
            : is_good && t->is_stopped_early    ? "stopped early"

@@ -118,6 +118,25 @@ END
     not grep -qE 'result on [ab] was not verified' seen
 }
 
+@test "report, trials, explain: what was left out by its size is not said to miss a limit" {
+    cp "$PAGES/job.db" .
+    change job.db "UPDATE value SET source = 'left-out' WHERE metric = 'accuracy'"
+    change job.db "DELETE FROM value WHERE metric = 'latency.p50'"
+    change job.db "UPDATE trial SET violation = 9e999"
+    ends 0 study trials job.db
+    says out "left out"
+    not grep -q infeasible out
+    ends 0 explain job.db --trial 0
+    says out "latency.p50 <= 40 ms: not measured, as its size is outside what the predictor has learned from"
+    ends 0 report job.db
+    browse job.html 'return [document.querySelector("header").innerText, document.querySelector("#answer").innerText, document.body.innerText]'
+    is seen '"latency.p50 <= 40 ms" in d["result"][0]'
+    is seen '"none meets latency.p50 <= 40 ms" in d["result"][1]'
+    is seen '"1000 left out: of a size outside what the predictor has learned from" in d["result"][1]'
+    is seen '"left out by its size" in d["result"][2]'
+    is seen '"misses a limit" not in d["result"][2]'
+}
+
 @test "report: what predictions cannot tell is said beside a difference" {
     cp "$PAGES/job.db" .
     change job.db "UPDATE value SET source = 'predicted', low = value - 1, high = value + 1 WHERE metric = 'accuracy'"

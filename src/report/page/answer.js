@@ -25,7 +25,9 @@ function noWinner(study) {
     return [
         el("h1", null, "No network to deploy yet"),
         el("p", null, evidence.bad ? "The machine was too busy to tell whether a network meets the limits."
-            : `Of ${plural(study.about.finished, "trial")} none meets ${study.limits.map((l) => l.text).join(" and ") || "what was asked"}.`),
+            : `Of ${plural(study.about.finished, "trial")} none meets ${study.data.limits.map((l) => l.text).join(" and ") || "what was asked"}.`),
+        study.about.left_out ? el("p", null, `${study.about.left_out} left out: of a size outside what the predictor ` +
+            "has learned from, whatever limits they meet (domain: free takes them).") : null,
         closest ? el("p", null, `Trial ${closest.trial} misses by least: ` +
             study.limits.map((l) => `${l.metric} ${reading(study.metric(l.metric), closest.trial)}, limit ${l.text}`).join("; ")) : null,
     ];

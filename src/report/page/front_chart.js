@@ -1,8 +1,9 @@
-/* front_chart.js: all trials by two metrics: the front with its intervals, what it dominates, what misses a limit
- * or was only estimated, and the limits. */
+/* front_chart.js: all trials by two metrics: the front with its intervals, what it dominates, what misses a limit,
+ * was left out or only estimated, and the limits. */
 
 const KINDS = [ /* in the order in which they are drawn */
     {kind: "estimated", title: "estimated", colour: "estimated", shape: "diamond"},
+    {kind: "left-out", title: "left out by its size", colour: "dominated", shape: "cross"},
     {kind: "infeasible", title: "misses a limit", colour: "infeasible", shape: "cross"},
     {kind: "partial", title: "not on all samples", colour: "estimated", shape: "cross"},
     {kind: "dominated", title: "dominated", colour: "dominated", shape: "dot"},

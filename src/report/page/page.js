@@ -77,7 +77,7 @@ function header(study) {
     const device = Object.values(study.about.devices || {}).map((d) => d.name).filter(Boolean).join("; ") || study.job.device || "";
     return el("header", null,
         el("div", null, el("span.brand", null, "hwnas"), el("span.name", null, study.title),
-           el("span.soft", null, [device, ...study.limits.map((l) => l.text)].filter(Boolean).join(" · "))),
+           el("span.soft", null, [device, ...study.data.limits.map((l) => l.text)].filter(Boolean).join(" · "))),
         el("nav.screen", {"aria-label": "Sections"},
            [["network", "Network"], ["compare", "Compare"], ["trials", "Trials"], ["progress", "Search"], ["machine", "Machine"]]
                .map(([id, title]) => el("a", {href: "#" + id}, title)), themeButton()));

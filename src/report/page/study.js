@@ -49,7 +49,7 @@ class Study {
         const estimated = String(t.source_names.indexOf("estimated"));
         this.guessed = this.metrics.filter((m) => m.sources.includes(estimated));
         this.objectives = data.objectives.map((name) => this.metric(name)).filter(Boolean);
-        this.limits = data.limits.filter((limit) => this.metric(limit.metric));
+        this.limits = data.limits.filter((limit) => this.metric(limit.metric)); /* of which some trial has a value */
         this.front = [];
         for (let i = 0; i < this.n; i++)
             if (t.flags[i] & IS_ON_FRONT)
@@ -91,6 +91,11 @@ class Study {
         return this.guessed.some((m) => m.source(trial) === "estimated");
     }
 
+    /* The search was to stay inside of what the predictor has learned from, and its size is outside. */
+    isLeftOut(trial) {
+        return this.metrics.some((m) => m.source(trial) === "left-out");
+    }
+
     /* One word for each trial: what a chart draws it as, and what a table filters by. */
     kind(trial) {
         if (!this.kinds)
@@ -104,6 +109,8 @@ class Study {
             return status === "running" ? "running" : "failed";
         if (this.has(trial, IS_ON_FRONT))
             return "front";
+        if (this.isLeftOut(trial))
+            return "left-out";
         if (this.isEstimated(trial))
             return "estimated";
         if (!this.has(trial, IS_FEASIBLE))
