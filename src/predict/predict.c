@@ -2,9 +2,11 @@
 #include "predict/predict.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/file.h"
 #include "base/registry.h"
@@ -37,10 +39,11 @@ static const struct {
     {"_mib", "MiB"}, {"_ppl", "perplexity"},
 };
 
+/* What a column counts stands last, or before the name of a statistic: acc_top1_pct_mean. */
+static const char *const statistics[] = {"", "_mean", "_median", "_run1", "_run2", "_run3"};
+
 const char *hwnas_column_unit(const char *column)
 {
-    /* What a column counts stands last, or before the name of a statistic: acc_top1_pct_mean. */
-    static const char *const statistics[] = {"", "_mean", "_median", "_run1", "_run2", "_run3"};
     for (size_t s = 0; s < sizeof statistics / sizeof *statistics; s++) {
         for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
             char *end = hwnas_printf("%s%s", units[u].suffix, statistics[s]);
@@ -51,6 +54,35 @@ const char *hwnas_column_unit(const char *column)
         }
     }
     return "";
+}
+
+/* The column without the name of a statistic, and without "_pct". */
+static size_t length_of_name(const char *column)
+{
+    size_t n = strlen(column);
+    for (size_t s = 0; s < sizeof statistics / sizeof *statistics; s++)
+        if (*statistics[s] && hwnas_ends_with(column, statistics[s])) {
+            n -= strlen(statistics[s]);
+            break;
+        }
+    return n >= 4 && !strncmp(column + n - 4, "_pct", 4) ? n - 4 : n;
+}
+
+bool hwnas_column_is_minimised(const char *column)
+{
+    static const char *const words[] = {"error",      "err",  "loss", "ppl",
+                                        "perplexity", "rmse", "mse",  "mae"};
+    const size_t n = length_of_name(column);
+    if (hwnas_starts_with(column, "neg_") || hwnas_starts_with(column, "negative_") ||
+        strstr(column, "_neg_") || strstr(column, "_negative_"))
+        return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t length = strlen(words[i]);
+        if (n >= length && !strncasecmp(column + n - length, words[i], length) &&
+            (n == length || !isalnum((unsigned char)column[n - length - 1])))
+            return true;
+    }
+    return false;
 }
 
 static hwnas_status check_version(const json_t *file, const char *path)

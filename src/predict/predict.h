@@ -75,6 +75,10 @@ void hwnas_predictor_outside(struct hwnas_str *out, const hwnas_predictor *predi
  * kind is HWNAS_E_USAGE. A new reference. */
 HWNAS_CHECKED hwnas_status hwnas_predictor_read(struct json_t **out, const char *name);
 
+/* What a column of that name has is the better the smaller it is, by its name: val_ppl, top1_error.
+ * Not what says to be negated: negative_perplexity. */
+bool hwnas_column_is_minimised(const char *column);
+
 /* What a predictor trains; false: nothing. */
 bool hwnas_predictor_trainings(hwnas_trainings *out, const hwnas_predictor *predictor);
 

@@ -226,6 +226,24 @@ static hwnas_status check_goals(hwnas_evaluator *e, const hwnas_space *space)
     return HWNAS_OK;
 }
 
+/* An accuracy is to be large, so by a column of errors the worst network would win. */
+static hwnas_status check_target(const hwnas_evaluator *e)
+{
+    const char *target = e->predictor ? hwnas_predictor_target(e->predictor) : NULL;
+    const hwnas_goal *goals[HWNAS_MOST_GOALS];
+    const int n = hwnas_goals_list(goals, &e->job->goals);
+    bool is_judged = false;
+    for (int i = 0; i < n; i++)
+        is_judged |= goals[i]->metric->source == HWNAS_FROM_PREDICTOR;
+    if (!target || !is_judged || !hwnas_column_is_minimised(target))
+        return HWNAS_OK;
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &e->job->predictor_place,
+                                 "the accuracy is to be large, and '%.60s' is better the smaller "
+                                 "it is",
+                                 target),
+                      "negate the values, in a column such as 'negative_%.60s'", target);
+}
+
 static hwnas_status open_predictor(hwnas_evaluator *e, const hwnas_space *space,
                                    const volatile sig_atomic_t *stop,
                                    const hwnas_training_watch *watch)
@@ -289,6 +307,8 @@ hwnas_status hwnas_evaluator_open(hwnas_evaluator **out, const hwnas_job *job,
     TRY_OUT(hwnas_phases_open(&e->phases, job, space));
     TRY_OUT(hwnas_job_data_read(&e->data, job));
     TRY_OUT(open_predictor(e, space, stop, watch));
+    if (tasks)
+        TRY_OUT(check_target(e));
     if (e->predictor && hwnas_tasks_have(tasks, HWNAS_TASK_TRAINING))
         TRY_OUT(hwnas_predictor_check(e->predictor));
     for (; e->n < job->goals.devices.n; e->n++) {

@@ -277,6 +277,15 @@ END
     says out "after 15 minutes, which cost 1 at 4 an hour"
 }
 
+@test "an accuracy that is better the smaller it is has the worst network win: it is refused" {
+    sed '1s/c10_test_top1_pct/val_ppl/; 1s/c100_test_top1_pct/neg_loss/' "$HWNAS_SRC/tests/data/nas_bench_201.csv" >../ppl.csv
+    refuses_job "job.yaml:*the accuracy is to be large, and 'val_ppl' is better the smaller it is*'negative_val_ppl'" \
+        "space: nas_bench_201" "accuracy: table:../ppl.csv#val_ppl" "objectives: [accuracy, macs]" device
+    refuses 2 "'val_ppl' is better the smaller" search job.yaml --dry-run
+    job "space: nas_bench_201" "accuracy: table:../ppl.csv#neg_loss" "objectives: [accuracy, macs]" device
+    ends 0 search job.yaml --dry-run
+}
+
 # refuses_job PATTERN LINE...: such a job is refused and leaves no file.
 refuses_job() {
     local pattern=$1

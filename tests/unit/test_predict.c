@@ -191,6 +191,23 @@ static void units_come_from_names(void **state)
     assert_string_equal(hwnas_column_unit("score"), "");
 }
 
+static void columns_that_are_to_be_small(void **state)
+{
+    static const char *const small[] = {"val_ppl",        "perplexity", "top1_error_pct",
+                                        "valid_err_mean", "test_loss",  "RMSE",
+                                        "val-mae"};
+    static const char *const large[] = {"val_top1_pct",      "negative_perplexity",
+                                        "neg_loss",          "val_neg_loss",
+                                        "test_negative_ppl", "terror",
+                                        "lossless",          "score",
+                                        "acc_top1_pct_mean", "c10_test_top1_pct"};
+    (void)state;
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
+        assert_true(hwnas_column_is_minimised(small[i]));
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+        assert_false(hwnas_column_is_minimised(large[i]));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +217,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ridge_solves),
         cmocka_unit_test(trees_give_what_xgboost_gives),
         cmocka_unit_test(units_come_from_names),
+        cmocka_unit_test(columns_that_are_to_be_small),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
