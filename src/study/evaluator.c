@@ -148,6 +148,12 @@ static hwnas_status check_goal(const hwnas_evaluator *e, const hwnas_goal *goal)
                                      "%s needs the price of '%s' an hour", metric->name,
                                      s->row->name),
                           "add price: 0.17, or {name: ..., device: ..., price: 0.17}");
+    if (metric->per == HWNAS_PRICE_OF_MILLION && s->row->price == 0)
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &s->row->place,
+                                     "at the price 0 of '%s' %s is 0, whatever the network",
+                                     s->row->name, metric->name),
+                          "ask for the %s of a device that costs something, or for latency.p50",
+                          metric->name);
     if (metric->of == HWNAS_ENERGY && is_ours(e, goal->device) && !s->info.has_energy)
         return hwnas_hint(
             hwnas_fail(HWNAS_E_INPUT, &s->row->place,

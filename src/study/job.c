@@ -199,11 +199,11 @@ static hwnas_status count_money(hwnas_job *job)
             return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &job->budget_place,
                                          "a budget of money needs the price of '%.60s'",
                                          devices->rows[i].name),
-                              "add price: X, what it costs an hour");
+                              "add price: X, what it costs an hour; 0 where it is free");
     }
     if (!(hourly > 0))
         return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &job->budget_place,
-                                     "a budget of money needs a device, which costs something"),
+                                     "a budget of money needs a device that costs something"),
                           "add device: cpu and price: X, what it costs an hour");
     const double minutes = 60 * job->money / hourly;
     if (job->max_minutes > 0 && job->max_minutes <= minutes)

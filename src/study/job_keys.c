@@ -138,7 +138,7 @@ static hwnas_status read_one_device(hwnas_job *job, const hwnas_yaml *node, cons
                 TRY(hwnas_job_read_setting_value((int *)((char *)&device + s->own), own, s));
         }
         if (price)
-            TRY(read_positive(&device.price, price, "price", 1e9));
+            TRY(hwnas_yaml_number(&device.price, price, "price", 0, 1e9));
     }
     if (job->goals.devices.n == HWNAS_MAX_DEVICES)
         return hwnas_fail(HWNAS_E_INPUT, &node->place, "at most %d devices", HWNAS_MAX_DEVICES);
@@ -380,7 +380,7 @@ const hwnas_job_key hwnas_job_keys[] = {
      .argument = "FILE", .help = "mixed: samples that choose, 'val.npz#scale=1/255'; random inputs"},
     {NULL, "max-loss", .is_rare = true, NUMBER(max_loss, 0, 1e6, NAN), PLACE(max_loss_place),
      .argument = "POINTS", .help = "mixed, of a trained model: accuracy that may be lost, by labels"},
-    {NULL, "price", .is_rare = true, .type = HWNAS_KEY_POSITIVE, OF(price), .high = 1e9, .preset = NAN,
+    {NULL, "price", .is_rare = true, NUMBER(price, 0, 1e9, NAN),
      .argument = "X", .help = "of the device, an hour: for the metric cost"},
     {NULL, "objectives", .is_text = true, SPECIAL(hwnas_job_read_objectives),
      .argument = "LIST", .help = "'accuracy, latency.p50 on cpu'"},

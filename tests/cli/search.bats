@@ -277,6 +277,21 @@ END
     says out "after 15 minutes, which cost 1 at 4 an hour"
 }
 
+@test "a budget of money takes devices that cost nothing, but not nothing else" {
+    local replayed="'replay:$HWNAS_SRC/tests/data/nas_bench_201.csv#raspi4_ms'"
+    job "space: nas_bench_201" "accuracy: table:$HWNAS_SRC/tests/data/nas_bench_201.csv#c10_test_top1_pct" "budget: {money: 1, trials: 3}" device \
+        "objectives: [accuracy, latency.p50 on b]" "devices: [{name: a, device: $replayed, price: 0}, {name: b, device: $replayed, price: 4}]"
+    ends 0 search job.yaml --dry-run
+    says out "after 15 minutes, which cost 1 at 4 an hour"
+    ends 0 search job.yaml
+    says out "3 finished"
+    ends 2 search job.yaml --study other.db --objectives "accuracy, cost on a"
+    says err "at the price 0 of 'a' cost is 0, whatever the network"
+    rm *.db
+    refuses_job "job.yaml:5:17: a budget of money needs a device that costs something" "budget: {money: 1}" "price: 0"
+    refuses_job "job.yaml:6:8: price must be*" "price: -1"
+}
+
 @test "an accuracy that is better the smaller it is has the worst network win: it is refused" {
     sed '1s/c10_test_top1_pct/val_ppl/; 1s/c100_test_top1_pct/neg_loss/' "$HWNAS_SRC/tests/data/nas_bench_201.csv" >../ppl.csv
     refuses_job "job.yaml:*the accuracy is to be large, and 'val_ppl' is better the smaller it is*'negative_val_ppl'" \
