@@ -58,6 +58,7 @@ static double time_network(char **missed, const hwnas_setup *setup, const hwnas_
     return seconds;
 }
 
+/* Of those that the search may propose: others may have no row in a table of the job. */
 static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas_job *job)
 {
     const hwnas_metric *macs = hwnas_metric_of(HWNAS_MACS);
@@ -65,15 +66,17 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
     double sum = 0;
     int n = 0;
     for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++) {
-        hwnas_arch *arch =
-            i < 2 ? hwnas_probe_extreme(setup->space, macs, i == 1) : hwnas_arch_new(setup->space);
-        const bool is_there = i != 2 || hwnas_arch_sample(arch, &rng);
+        hwnas_arch *walked = i < 2 ? hwnas_probe_extreme(setup->walked, macs, i == 1)
+                                   : hwnas_arch_new(setup->walked);
+        const bool is_there = i != 2 || hwnas_arch_sample(walked, &rng);
+        hwnas_arch *arch = hwnas_settings_strip(walked, setup->space);
         out->seconds[i] = is_there ? time_network(i ? NULL : &out->missed, setup, job, arch) : NAN;
         if (!isnan(out->seconds[i])) {
             sum += out->seconds[i];
             n++;
         }
         hwnas_arch_free(arch);
+        hwnas_arch_free(walked);
     }
     out->seconds_a_trial = n ? sum / n : NAN;
 }

@@ -35,6 +35,7 @@ search() {
         --device "replay:$D/accel_nasbench.csv#vck190_latency_ms" --objectives accuracy,latency --dry-run
     grep -q '^space  *accel_nasbench: 4099 encodings' out
     grep -q "^among  *4099 networks that the job's tables have values of" out
+    grep -q '^a trial  *about .*; the smallest network .*; the largest .*; a random one ' out
     ends 0 study show bayesian.db
     grep -q "^among  *4099 networks" out
 }
