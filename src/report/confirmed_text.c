@@ -39,8 +39,8 @@ static void add_thorough(hwnas_str *out, const hwnas_summary *s)
         device = json_string_value(json_object_get(note, "device"));
     }
     if (n)
-        hwnas_str_addf(out, "measured    %d networks of the front again on %s", n - n_failed,
-                       device);
+        hwnas_str_addf(out, "measured    %d network%s of the front again on %s", n - n_failed,
+                       n - n_failed == 1 ? "" : "s", device);
     if (n_failed)
         hwnas_str_addf(out, "; %d could not be", n_failed);
     hwnas_str_add(out, n ? "\n" : "");

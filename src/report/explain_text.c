@@ -201,8 +201,8 @@ static void add_neighbours(hwnas_str *out, const hwnas_explanation *e)
 {
     hwnas_grid grid = {0};
     hwnas_metric shown[HWNAS_MAX_OBJECTIVES + HWNAS_MAX_LIMITS];
-    hwnas_str_addf(out, "One change away (%zu networks; in brackets the difference):\n\n",
-                   e->n_neighbours);
+    hwnas_str_addf(out, "One change away (%zu network%s; in brackets the difference):\n\n",
+                   e->n_neighbours, e->n_neighbours == 1 ? "" : "s");
     hwnas_grid_column(&grid, "  change", HWNAS_GRID_LEFT);
     for (int g = 0; g < e->n_goals; g++) {
         shown[g] = shown_for(e, g);

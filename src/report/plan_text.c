@@ -82,7 +82,8 @@ static void add_end(hwnas_str *out, const hwnas_job *job)
     int n = 0;
     hwnas_str_add(out, "ends         ");
     if (job->max_trials)
-        hwnas_str_addf(out, "%safter %lld trials", n++ ? ", or " : "", (long long)job->max_trials);
+        hwnas_str_addf(out, "%safter %lld trial%s", n++ ? ", or " : "", (long long)job->max_trials,
+                       job->max_trials == 1 ? "" : "s");
     if (job->max_minutes > 0)
         hwnas_str_addf(out, "%safter %.4g minutes", n++ ? ", or " : "", job->max_minutes);
     if (!isnan(job->hourly))
@@ -158,6 +159,9 @@ static void add_seconds(hwnas_str *out, const hwnas_plan *plan)
 static void add_time(hwnas_str *out, const hwnas_plan *plan)
 {
     const duration time = words_for(60 * plan->minutes);
+    char trials[32];
+    snprintf(trials, sizeof trials, "%.0f trial%s", plan->trials,
+             rint(plan->trials) == 1 ? "" : "s");
     if (isnan(plan->seconds_a_trial)) {
         hwnas_str_add(out, "a trial      the networks that were tried for their time failed\n");
         return;
@@ -167,12 +171,12 @@ static void add_time(hwnas_str *out, const hwnas_plan *plan)
     if (isnan(plan->trials))
         hwnas_str_add(out, "as many trials as it takes\n");
     else if (isnan(plan->minutes))
-        hwnas_str_addf(out, "%s %.0f trials, and the time of the trainings\n",
-                       plan->part ? "up to" : "about", plan->trials);
+        hwnas_str_addf(out, "%s %s, and the time of the trainings\n",
+                       plan->part ? "up to" : "about", trials);
     else if (plan->part) /* others may share them, and not all of them get as far as its part */
-        hwnas_str_addf(out, "up to %.0f trials; all by this worker: %s\n", plan->trials, time.text);
+        hwnas_str_addf(out, "up to %s; all by this worker: %s\n", trials, time.text);
     else
-        hwnas_str_addf(out, "about %.0f trials in %s%s\n", plan->trials, time.text,
+        hwnas_str_addf(out, "about %s in %s%s\n", trials, time.text,
                        plan->measures_again ? ", with near ties and confirmation at the end" : "");
 }
 
@@ -201,7 +205,8 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
         hwnas_str_addf(out, "             note: the smallest network misses %s\n", plan->missed);
     add_devices(out, plan, job);
     if (job->warm_start)
-        hwnas_str_addf(out, "begins with  up to %zu trials of %s\n", plan->n_warm, job->warm_start);
+        hwnas_str_addf(out, "begins with  up to %zu trial%s of %s\n", plan->n_warm,
+                       plan->n_warm == 1 ? "" : "s", job->warm_start);
     if (plan->n_outside)
         hwnas_str_addf(out,
                        "             without %zu outside what the predictor has learned from\n",

@@ -6,8 +6,9 @@ static void add_estimates(hwnas_str *out, const hwnas_summary *s)
 {
     if (!s->n_estimated && !s->n_remeasured)
         return;
-    hwnas_str_addf(out, "\nestimates   %zu trials kept as estimates, %zu remeasured",
-                   s->n_estimated, s->n_remeasured);
+    hwnas_str_addf(out, "\nestimates   %zu trial%s kept as %s, %zu remeasured", s->n_estimated,
+                   s->n_estimated == 1 ? "" : "s",
+                   s->n_estimated == 1 ? "an estimate" : "estimates", s->n_remeasured);
     if (!isnan(s->estimate_error))
         hwnas_str_addf(out, ": %.1f %% off in the median", 100 * s->estimate_error);
 }

@@ -277,6 +277,13 @@ END
     says out "after 15 minutes, which cost 1 at 4 an hour"
 }
 
+@test "one trial is told in the singular" {
+    job "budget: {trials: 1}"
+    ends 0 search job.yaml --dry-run
+    grep -qx 'ends  *after 1 trial' out
+    grep -q '^in all  *about 1 trial in ' out
+}
+
 @test "a budget of money takes devices that cost nothing, but not nothing else" {
     local replayed="'replay:$HWNAS_SRC/tests/data/nas_bench_201.csv#raspi4_ms'"
     job "space: nas_bench_201" "accuracy: table:$HWNAS_SRC/tests/data/nas_bench_201.csv#c10_test_top1_pct" "budget: {money: 1, trials: 3}" device \
