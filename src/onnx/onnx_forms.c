@@ -150,7 +150,7 @@ static void write_cast(const form *f)
 {
     Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Cast", f->node->name, output_of(f), 1);
     to->input[to->n_input++] = text(input_of(f, 0));
-    hwnas_onnx_add_int(f->w, to, "to", hwnas_onnx_types[f->node->attrs->ints[0]]);
+    hwnas_onnx_add_int(f->w, to, "to", hwnas_onnx_written((hwnas_dtype)f->node->attrs->ints[0]));
 }
 
 /* What is new at the beginnings, then at the ends; and its value. */
@@ -165,29 +165,45 @@ static void write_pad(const form *f)
     Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Pad", f->node->name, output_of(f), 1);
     to->input[to->n_input++] = text(input_of(f, 0));
     to->input[to->n_input++] = text(hwnas_onnx_add_whole(f->w, name_of(f, "pads"), 2 * rank, pads));
-    to->input[to->n_input++] = text(number(f, "value", hwnas_node_attr(f->node, "value")->number));
+    to->input[to->n_input++] = text(
+        hwnas_onnx_add_number(f->w, name_of(f, "value"), hwnas_node_output(f->w->from, f->node),
+                              hwnas_node_attr(f->node, "value")->number));
     hwnas_onnx_add_word(f->w, to, "mode", modes[hwnas_node_attr(f->node, "mode")->ints[0]]);
 }
 
-/* The first output is the values, the second one the places. */
+/* ONNX has sums' axes as an input since opset 13, those of other reductions since 18. */
+static void write_sum(const form *f)
+{
+    const hwnas_attr *axes = hwnas_node_attr(f->node, "axes");
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "ReduceSum", f->node->name, output_of(f), 1);
+    to->input[to->n_input++] = text(input_of(f, 0));
+    if (axes->n) /* a single number has none */
+        to->input[to->n_input++] =
+            text(hwnas_onnx_add_whole(f->w, name_of(f, "axes"), axes->n, axes->ints));
+    hwnas_onnx_add_int(f->w, to, "keepdims", hwnas_node_attr(f->node, "keep")->ints[0]);
+}
+
+/* The first output is the values, the second one the places. ONNX lets nobody leave one out. */
 static void write_top_k(const form *f)
 {
     const bool is_places = hwnas_node_attr(f->node, "places")->ints[0];
-    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "TopK", f->node->name, output_of(f), 2);
+    const char *values = is_places ? name_of(f, "values") : output_of(f);
+    const char *places = is_places ? output_of(f) : name_of(f, "places");
+    Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "TopK", f->node->name, values, 2);
+    hwnas_onnx_add_second(f->w, to, places);
     to->input[to->n_input++] = text(input_of(f, 0));
     to->input[to->n_input++] = text(hwnas_onnx_add_whole(f->w, name_of(f, "count"), 1,
                                                          hwnas_node_attr(f->node, "count")->ints));
     hwnas_onnx_add_int(f->w, to, "axis", hwnas_node_attr(f->node, "axis")->ints[0]);
     hwnas_onnx_add_int(f->w, to, "largest", hwnas_node_attr(f->node, "largest")->ints[0]);
-    if (is_places)
-        hwnas_onnx_give_second(f->w, to);
 }
 
 static void (*const forms[HWNAS_N_OPS])(const form *f) = {
-    [HWNAS_OP_CAST] = write_cast,         [HWNAS_OP_GELU] = write_gelu,
-    [HWNAS_OP_MISH] = write_mish,         [HWNAS_OP_PAD] = write_pad,
-    [HWNAS_OP_RMS_NORM] = write_rms_norm, [HWNAS_OP_TOP_K] = write_top_k,
-    [HWNAS_OP_UPSAMPLE] = write_upsample, [HWNAS_OP_ZERO] = write_zero,
+    [HWNAS_OP_CAST] = write_cast,      [HWNAS_OP_GELU] = write_gelu,
+    [HWNAS_OP_MISH] = write_mish,      [HWNAS_OP_PAD] = write_pad,
+    [HWNAS_OP_REDUCE_SUM] = write_sum, [HWNAS_OP_RMS_NORM] = write_rms_norm,
+    [HWNAS_OP_TOP_K] = write_top_k,    [HWNAS_OP_UPSAMPLE] = write_upsample,
+    [HWNAS_OP_ZERO] = write_zero,
 };
 
 bool hwnas_onnx_write_form(hwnas_onnx_writer *w, const hwnas_node *node)

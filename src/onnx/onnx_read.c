@@ -108,6 +108,11 @@ static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node
     return check_implied(attrs, r->graph, node);
 }
 
+static void set_name(reader *r, int tensor, const char *name)
+{
+    r->graph->tensors[tensor].name = hwnas_arena_string(r->graph->arena, name, strlen(name));
+}
+
 hwnas_status hwnas_onnx_give(reader *r, const char *name, int tensor)
 {
     if (hwnas_dtype_is_whole(r->graph->tensors[tensor].dtype))
@@ -115,6 +120,9 @@ hwnas_status hwnas_onnx_give(reader *r, const char *name, int tensor)
     named *value = hwnas_onnx_find_value(r, name);
     value->tensor = tensor;
     value->is_extra = false;
+    if (r->graph->tensors[tensor].producer >= 0 &&
+        !hwnas_onnx_find_value(r, r->graph->tensors[tensor].name)) /* of a form's inside */
+        set_name(r, tensor, name);
     return HWNAS_OK;
 }
 
@@ -122,13 +130,12 @@ hwnas_status hwnas_onnx_give(reader *r, const char *name, int tensor)
  * it has. */
 static hwnas_status name_output(reader *r, const Onnx__NodeProto *node, int output)
 {
-    hwnas_tensor *tensor = &r->graph->tensors[output];
-    if (is_empty(node->output[0]))
-        return HWNAS_OK;
+    if (is_empty(node->output[0]) || (hwnas_onnx_is_read(r, node, 1) &&
+                                      hwnas_onnx_find_value(r, node->output[1])->tensor == output))
+        return HWNAS_OK; /* the second output alone is there, and has its name */
     const bool is_last = (size_t)output + 1 == r->graph->n_tensors;
-    if (is_last && tensor->producer >= 0)
-        tensor->name =
-            hwnas_arena_string(r->graph->arena, node->output[0], strlen(node->output[0]));
+    if (is_last && r->graph->tensors[output].producer >= 0)
+        set_name(r, output, node->output[0]);
     return hwnas_onnx_give(r, node->output[0], output);
 }
 

@@ -236,13 +236,13 @@ hwnas_status hwnas_onnx_read_top_k(int *out, hwnas_onnx_reader *r, const Onnx__N
         hwnas_onnx_refuse(&b, "K", "is less than 1");
     hwnas_attr attrs[] = {hwnas_attr_int(hwnas_onnx_int(node, "axis", -1)), hwnas_attr_int(count),
                           hwnas_attr_int(hwnas_onnx_int(node, "largest", 1)), hwnas_attr_int(1)};
-    if (node->n_output > 1 && !is_empty(node->output[1])) {
+    if (hwnas_onnx_is_read(r, node, 1)) {
         given = hwnas_onnx_make(&b, HWNAS_OP_TOP_K, attrs, x, -1);
         if (b.status == HWNAS_OK)
             TRY(hwnas_onnx_give(r, node->output[1], given));
     }
     attrs[3] = hwnas_attr_int(0);
-    const bool has_values = !is_empty(node->output[0]);
+    const bool has_values = given == HWNAS_ONNX_NOT_MADE || hwnas_onnx_is_read(r, node, 0);
     return hwnas_onnx_built(out, &b,
                             has_values ? hwnas_onnx_make(&b, HWNAS_OP_TOP_K, attrs, x, -1) : given);
 }
@@ -308,7 +308,11 @@ hwnas_status hwnas_onnx_read_bit_shift(int *out, hwnas_onnx_reader *r, const Onn
     TRY(hwnas_onnx_build(&b, &x, r, node, name));
     const hwnas_dtype dtype = hwnas_onnx_tensor(&b, x).dtype;
     const int two = hwnas_onnx_number(&b, 2, HWNAS_FLOAT32);
-    const int power = hwnas_onnx_make(&b, HWNAS_OP_POW, NULL, two, hwnas_onnx_build_input(&b, 1));
+    int power = hwnas_onnx_make(&b, HWNAS_OP_POW, NULL, two, hwnas_onnx_build_input(&b, 1));
+    if (is_left) /* what goes beyond the type is lost */
+        power = hwnas_onnx_cast(&b, power, dtype);
+    else
+        x = hwnas_onnx_cast(&b, x, HWNAS_FLOAT32);
     x = hwnas_onnx_make(&b, is_left ? HWNAS_OP_MUL : HWNAS_OP_DIV, NULL, x, power);
     if (hwnas_onnx_tensor(&b, x).dtype != dtype)
         x = hwnas_onnx_cast(&b, x, dtype);

@@ -78,6 +78,33 @@ static hwnas_status add_values(reader *r, const Onnx__GraphProto *from)
     return HWNAS_OK;
 }
 
+static void note_reader(const reader *r, const char *name)
+{
+    named *value = is_empty(name) ? NULL : hwnas_onnx_find_value(r, name);
+    if (value)
+        value->is_read = true;
+}
+
+static void note_readers(const reader *r, const Onnx__GraphProto *from)
+{
+    for (size_t i = 0; i < from->n_output; i++)
+        note_reader(r, from->output[i]->name);
+    for (size_t i = 0; i < from->n_node; i++) {
+        const Onnx__NodeProto *node = from->node[i];
+        for (size_t k = 0; k < node->n_input; k++)
+            note_reader(r, node->input[k]);
+        for (size_t a = 0; a < node->n_attribute; a++)
+            if (branch_of(node, a))
+                note_readers(r, branch_of(node, a));
+    }
+}
+
+bool hwnas_onnx_is_read(const reader *r, const Onnx__NodeProto *node, size_t i)
+{
+    return i < node->n_output && !is_empty(node->output[i]) &&
+           hwnas_onnx_find_value(r, node->output[i])->is_read;
+}
+
 hwnas_status hwnas_onnx_collect_values(reader *r)
 {
     r->values = hwnas_alloc((count_values(r->from) + 1) * sizeof *r->values);
@@ -95,6 +122,7 @@ hwnas_status hwnas_onnx_collect_values(reader *r)
         r->values[n++] = r->values[i];
     }
     r->n_values = n;
+    note_readers(r, r->from);
     return HWNAS_OK;
 }
 
@@ -133,9 +161,13 @@ void hwnas_onnx_collect_node_names(reader *r)
 const char *hwnas_onnx_node_name(const reader *r, const Onnx__NodeProto *node)
 {
     const char *output = node->output[0], *name = node->name;
-    for (size_t i = 1; i < node->n_output && is_empty(output); i++)
-        output = node->output[i];
-    if (is_empty(name) || (strcmp(name, output) && hwnas_onnx_find_value(r, name)))
+    bool is_own = false; /* the name of one of its outputs */
+    for (size_t i = 0; i < node->n_output; i++) {
+        if (is_empty(output))
+            output = node->output[i];
+        is_own = is_own || (name && node->output[i] && !strcmp(name, node->output[i]));
+    }
+    if (is_empty(name) || (!is_own && hwnas_onnx_find_value(r, name)))
         return output;
     const char **end = r->node_names + r->n_node_names;
     const char **at = bsearch(&name, r->node_names, r->n_node_names, sizeof name, compare_strings);

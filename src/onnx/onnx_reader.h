@@ -14,6 +14,7 @@ typedef struct hwnas_onnx_named {
     const Onnx__TensorProto *constant; /* an initialiser; else NULL */
     const Onnx__ValueInfoProto *input; /* an input of the graph; else NULL */
     bool is_extra;                     /* a second output of a node, such as Dropout's mask */
+    bool is_read;                      /* by a node, or an output of the graph or a branch */
     bool is_missing;                   /* of a node that was left out */
     bool is_empty;                     /* known to have no values, which no tensor of ours can be */
     int empty_rank;                    /* of such a one, with its ... */
@@ -71,6 +72,8 @@ static inline bool hwnas_onnx_is_standard(const Onnx__NodeProto *node)
 /* Looks through the file's graph: what its values and nodes are called. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_collect_values(hwnas_onnx_reader *r);
 void hwnas_onnx_collect_node_names(hwnas_onnx_reader *r);
+/* Whether the node has an output `i` that somebody reads. */
+bool hwnas_onnx_is_read(const hwnas_onnx_reader *r, const Onnx__NodeProto *node, size_t i);
 /* NULL when nothing has the name. */
 hwnas_onnx_named *hwnas_onnx_find_value(const hwnas_onnx_reader *r, const char *name);
 /* The same, of what an Identity passed on what it passed on. */

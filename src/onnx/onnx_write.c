@@ -6,6 +6,7 @@
 #include "onnx/onnx_writer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,11 @@ static Onnx__StringStringEntryProto *entry(const writer *w, const char *key, con
     return made;
 }
 
+int32_t hwnas_onnx_written(hwnas_dtype dtype)
+{
+    return hwnas_onnx_types[hwnas_dtype_is_whole(dtype) ? dtype : HWNAS_FLOAT32];
+}
+
 static Onnx__ValueInfoProto *value_info(const writer *w, const char *name,
                                         const hwnas_tensor *tensor)
 {
@@ -60,7 +66,7 @@ static Onnx__ValueInfoProto *value_info(const writer *w, const char *name,
     made->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     made->type->tensor_type = message(w, &onnx__type_proto__tensor__descriptor);
     made->type->tensor_type->has_elem_type = true;
-    made->type->tensor_type->elem_type = hwnas_onnx_types[tensor->dtype];
+    made->type->tensor_type->elem_type = hwnas_onnx_written(tensor->dtype);
     made->type->tensor_type->shape = shape;
     return made;
 }
@@ -122,41 +128,44 @@ const char *hwnas_onnx_add_raw(writer *w, const char *name, hwnas_dtype dtype, i
     return name;
 }
 
-void hwnas_onnx_give_second(const writer *w, Onnx__NodeProto *node)
+const char *hwnas_onnx_add_number(writer *w, const char *name, const hwnas_tensor *like,
+                                  double value)
 {
-    char *name = node->output[0];
+    const bool is_whole = hwnas_dtype_is_whole(like->dtype);
+    const size_t size = is_whole ? hwnas_onnx_size(like->dtype) : sizeof(float);
+    const int bits = (int)size * 8;
+    const bool is_signed = like->dtype == HWNAS_INT64 || like->dtype == HWNAS_INT32 ||
+                           like->dtype == HWNAS_INT16 || like->dtype == HWNAS_INT8;
+    const double high = like->dtype == HWNAS_BOOL ? 1 : ldexp(1, bits - is_signed) - 1;
+    const float number = (float)value;
+    const int64_t whole = hwnas_onnx_whole(fmin(high, fmax(is_signed ? -high - 1 : 0, value)));
+    Onnx__TensorProto *made = add_constant(w, name, hwnas_onnx_written(like->dtype), 0, NULL);
+    const void *bytes = is_whole ? (const void *)&whole : &number; /* the low ones come first */
+    set_raw_data(made, hwnas_arena_copy(w->arena, bytes, size), size);
+    return name;
+}
+
+void hwnas_onnx_add_second(const writer *w, Onnx__NodeProto *node, const char *name)
+{
+    char *first = node->output[0];
     node->output = list(w, 2);
-    node->output[0] = text("");
-    node->output[1] = name;
+    node->output[0] = first;
+    node->output[1] = text(name);
     node->n_output = 2;
 }
 
-/* Scaled biases are the one kind of whole numbers, but bytes, that must not be written as INT64. */
-static bool is_scaled(const writer *w, const hwnas_tensor *tensor)
-{
-    const hwnas_graph *graph = w->from;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].op->id == HWNAS_OP_DEQUANTIZE_LINEAR)
-            for (int k = 0; k < graph->nodes[i].n_inputs; k++)
-                if (hwnas_node_input(graph, &graph->nodes[i], k) == tensor)
-                    return true;
-    return false;
-}
-
-/* Whole numbers of its type, as the file has them. */
+/* Whole numbers of its type. */
 static void write_whole(writer *w, Onnx__TensorProto *to, const hwnas_tensor *tensor)
 {
     const int64_t n = hwnas_tensor_count(tensor);
-    int64_t *values = hwnas_arena_alloc(w->arena, (size_t)n * sizeof *values);
-    unsigned char *bytes = (unsigned char *)values;
-    const size_t own = hwnas_onnx_size(tensor->dtype);
-    const size_t size = own == 1 || (own == 4 && is_scaled(w, tensor)) ? own : sizeof *values;
+    const size_t size = hwnas_onnx_size(tensor->dtype);
+    unsigned char *bytes = hwnas_arena_alloc(w->arena, (size_t)n * size + 1);
     for (int64_t i = 0; i < n; i++) {
         const int64_t value = hwnas_onnx_whole(tensor->data[i]);
         memcpy(bytes + (size_t)i * size, &value, size); /* the low bytes come first */
     }
-    to->data_type = hwnas_onnx_types[size == sizeof *values ? HWNAS_INT64 : tensor->dtype];
-    set_raw_data(to, values, (size_t)n * size);
+    to->data_type = hwnas_onnx_types[tensor->dtype];
+    set_raw_data(to, bytes, (size_t)n * size);
 }
 
 /* Whether the values of a weight are to be written, and made for that. */
@@ -271,9 +280,7 @@ static void write_attr_input(writer *w, Onnx__NodeProto *to, const hwnas_node *n
     const hwnas_attr *attr = &node->attrs[i];
     const char *name = hwnas_arena_printf(w->arena, "%s.%s", node->name, row->name);
     if (row->kind == HWNAS_ATTR_NUMBER) {
-        float value = (float)attr->number;
-        set_raw_data(add_constant(w, name, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 0, NULL),
-                     hwnas_arena_copy(w->arena, &value, sizeof value), sizeof value);
+        hwnas_onnx_add_number(w, name, hwnas_node_input(w->from, node, 0), attr->number);
     } else {
         int64_t *length = hwnas_arena_alloc(w->arena, sizeof *length);
         *length = attr->n;

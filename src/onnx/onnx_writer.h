@@ -24,6 +24,9 @@ static inline char *text(const char *s)
     return (char *)s;
 }
 
+/* ONNX's number of the type that values are written in: all floats are float32, as the weights are,
+ * for ONNX wants one type of all operands. */
+int32_t hwnas_onnx_written(hwnas_dtype dtype);
 /* Appends a node with one output and room for inputs and so many attributes. Names are borrowed. */
 Onnx__NodeProto *hwnas_onnx_add_node(hwnas_onnx_writer *w, const char *type, const char *name,
                                      const char *output, size_t n_attributes);
@@ -38,6 +41,9 @@ void hwnas_onnx_add_shape(hwnas_onnx_writer *w, const char *name, const hwnas_te
 /* Appends a constant, a scalar (`rank` 0, `n` 1) or a list, and gives its name. */
 const char *hwnas_onnx_add_floats(hwnas_onnx_writer *w, const char *name, int rank, int64_t n,
                                   const float *values);
+/* A scalar of the type of `like`, or its nearest value. */
+const char *hwnas_onnx_add_number(hwnas_onnx_writer *w, const char *name, const hwnas_tensor *like,
+                                  double value);
 
 /* A list of `n` whole numbers, which are copied. */
 const char *hwnas_onnx_add_whole(hwnas_onnx_writer *w, const char *name, int64_t n,
@@ -45,8 +51,8 @@ const char *hwnas_onnx_add_whole(hwnas_onnx_writer *w, const char *name, int64_t
 /* Appends a constant of bytes as they stand in the file, which are borrowed; gives its name. */
 const char *hwnas_onnx_add_raw(hwnas_onnx_writer *w, const char *name, hwnas_dtype dtype, int rank,
                                const int64_t *dims, const void *bytes, size_t length);
-/* Makes the node's output its second one; the first is left out. */
-void hwnas_onnx_give_second(const hwnas_onnx_writer *w, Onnx__NodeProto *node);
+/* Gives the node a second output. */
+void hwnas_onnx_add_second(const hwnas_onnx_writer *w, Onnx__NodeProto *node, const char *name);
 
 /* Constants and nodes that a form may add for one node. */
 enum { HWNAS_ONNX_FORM_CONSTANTS = 4, HWNAS_ONNX_FORM_NODES = 9 };

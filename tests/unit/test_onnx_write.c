@@ -12,6 +12,7 @@
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
+#include "onnx/onnx_priv.h"
 #include "tests/unit/onnx_fixture.h"
 
 static void comes_back_with_values(void **state)
@@ -72,6 +73,47 @@ static void sequences_come_back(void **state)
         assert_comes_back(graph, HWNAS_ONNX_SEEDS);
         hwnas_graph_free(graph);
     }
+}
+
+/* Sums say their axes as an input; a TopK has both outputs, and only the one that is read comes
+ * back. */
+static void sums_and_top_k_come_back(void **state)
+{
+    (void)state;
+    hwnas_graph *graph = hwnas_graph_new("chosen", 1);
+    const int64_t dims[] = {2, 5};
+    int x;
+    assert_int_equal(hwnas_graph_add_input(&x, graph, "x", HWNAS_FLOAT32, 2, dims), HWNAS_OK);
+    for (int is_places = 0; is_places < 2; is_places++)
+        hwnas_graph_add_output(
+            graph, add(graph, "top_k", is_places ? "places" : "values", x, -1,
+                       (hwnas_attr[]){integers(1, 1, 0, 0, 0), integers(1, 3, 0, 0, 0),
+                                      integers(1, 1, 0, 0, 0), integers(1, is_places, 0, 0, 0)}));
+    for (int keeps = 0; keeps < 2; keeps++)
+        hwnas_graph_add_output(graph, add(graph, "reduce_sum", keeps ? "kept" : "sum", x, -1,
+                                          (hwnas_attr[]){integers(1 + keeps, 0, 1, 0, 0),
+                                                         integers(1, keeps, 0, 0, 0)}));
+    assert_comes_back(graph, HWNAS_ONNX_VALUES);
+    assert_comes_back(graph, HWNAS_ONNX_SEEDS);
+
+    void *bytes = NULL;
+    size_t length;
+    Onnx__ModelProto *model = NULL;
+    assert_int_equal(hwnas_onnx_write(&bytes, &length, graph, HWNAS_ONNX_VALUES), HWNAS_OK);
+    assert_int_equal(hwnas_onnx_unpack(&model, bytes, length), HWNAS_OK);
+    assert_int_equal(model->graph->n_node, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const Onnx__NodeProto *node = model->graph->node[i];
+        assert_int_equal(node->n_input, 2);
+        assert_int_equal(node->n_output, i < 2 ? 2 : 1);
+        for (size_t k = 0; k < node->n_output; k++)
+            assert_true(*node->output[k]);
+        for (size_t k = 0; k < node->n_attribute; k++)
+            assert_string_not_equal(node->attribute[k]->name, "axes");
+    }
+    onnx__model_proto__free_unpacked(model, NULL);
+    free(bytes);
+    hwnas_graph_free(graph);
 }
 
 /* A product that is not a gelu, but for one number, is left as it is. */
@@ -178,6 +220,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(given_data_survives_in_both_forms),
         cmocka_unit_test(every_operator_is_tried),
         cmocka_unit_test(sequences_come_back),
+        cmocka_unit_test(sums_and_top_k_come_back),
         cmocka_unit_test(only_gelu_is_fused),
         cmocka_unit_test(writing_is_deterministic),
         cmocka_unit_test(more_than_two_gib_are_refused),

@@ -58,6 +58,8 @@ INTEGERS(int32, int32_t, INT32_MIN, INT32_MAX)
 INTEGERS(int64, int64_t, INT64_MIN, INT64_MAX)
 INTEGERS(uint8, uint8_t, 0, UINT8_MAX)
 INTEGERS(uint16, uint16_t, 0, UINT16_MAX)
+INTEGERS(uint32, uint32_t, 0, UINT32_MAX)
+INTEGERS(uint64, uint64_t, 0, UINT64_MAX)
 
 static const struct type_row {
     ONNXTensorElementDataType type;
@@ -79,6 +81,8 @@ static const struct type_row {
     ROW(INT64, int64, int64_t),
     ROW(UINT8, uint8, uint8_t),
     ROW(UINT16, uint16, uint16_t),
+    ROW(UINT32, uint32, uint32_t),
+    ROW(UINT64, uint64, uint64_t),
 #undef ROW
 };
 
