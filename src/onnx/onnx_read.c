@@ -202,16 +202,43 @@ hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
     return HWNAS_OK;
 }
 
+static bool is_output(const hwnas_graph *graph, int tensor)
+{
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i] == tensor)
+            return true;
+    return false;
+}
+
+static bool is_listed(const Onnx__GraphProto *from, const char *name)
+{
+    for (size_t i = 0; i < from->n_output; i++)
+        if (from->output[i]->name && !strcmp(from->output[i]->name, name))
+            return true;
+    return false;
+}
+
+/* What an Identity passed on gets the output's name. Where it has to keep its own, being an input
+ * or another output, a copy of it is the output: nobody else expects the two to be one. */
 static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
 {
     named *value = NULL;
     TRY(hwnas_onnx_resolve(&value, r, from->name ? from->name : "", "the list of outputs"));
     if (value->constant)
         TRY(hwnas_onnx_make_weight(r, value, false));
-    for (size_t i = 0; i < r->graph->n_outputs; i++)
-        if (r->graph->outputs[i] == value->tensor)
+    int tensor = value->tensor;
+    const hwnas_tensor *made = &r->graph->tensors[tensor];
+    const bool is_taken = is_output(r->graph, tensor);
+    if (!strcmp(made->name, from->name)) {
+        if (is_taken)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is listed twice", from->name);
-    hwnas_graph_add_output(r->graph, value->tensor);
+    } else if (is_taken || made->kind == HWNAS_TENSOR_INPUT || is_listed(r->from, made->name)) {
+        const hwnas_attr same = hwnas_attr_int(made->dtype);
+        TRY(hwnas_onnx_add(&tensor, r, HWNAS_OP_CAST, from->name, NULL, &same, 1, &tensor));
+    } else if (made->kind == HWNAS_TENSOR_ACTIVATION) {
+        set_name(r, tensor, from->name);
+    }
+    hwnas_graph_add_output(r->graph, tensor);
     return HWNAS_OK;
 }
 

@@ -1,6 +1,6 @@
 # Files that others wrote: PyTorch's exporter, and values beside the file.
 bats_require_minimum_version 1.5.0
-load modules
+load helpers
 
 @test "ref computes what PyTorch exports: CNNs, transformers, recurrent networks, detectors" {
     need torch
@@ -128,4 +128,110 @@ END
         "$HWNAS" run zeros.onnx --device $device --input in.bin --output out.bin
         cmp out.bin want.bin
     done
+}
+
+@test "outputs have the file's names, also where one is an input, another output or a form's" {
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+nodes = [
+    helper.make_node("Relu", ["x"], ["y"]),
+    helper.make_node("Identity", ["y"], ["same"]),
+    helper.make_node("Identity", ["x"], ["passed"]),
+    helper.make_node("Tanh", ["y"], ["hidden"]),
+    helper.make_node("Identity", ["hidden"], ["renamed"]),
+    helper.make_node("Identity", ["hidden"], ["again"]),
+    helper.make_node("TopK", ["x", "k"], ["most", "places"], name="chosen"),
+]
+types = {"same": 1, "y": 1, "passed": 1, "renamed": 1, "again": 1, "most": 1, "places": 7}
+graph = helper.make_graph(
+    nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+    [helper.make_tensor_value_info(name, type, [2, 2 if type == 7 or name == "most" else 3]) for name, type in types.items()],
+    [numpy_helper.from_array(np.array([2]), "k")])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+onnx.checker.check_model(model, full_check=True)
+onnx.save(model, "names.onnx")
+np.save("x.npy", np.array([[-1, 2, 3], [5, -4, 0.5]], np.float32))
+END
+    "$HWNAS" export names.onnx --format onnx --dtype w8 --out again.onnx
+    local device devices=(ref cpu)
+    find_ort
+    [ -z "${HWNAS_ORT_LIBRARY:-}" ] || devices+=(ort)
+    for device in "${devices[@]}"; do
+        "$HWNAS" run names.onnx --device "$device" --input x.npy --output "$device.npz"
+        "$HWNAS" run again.onnx --device "$device" --input x.npy --output "again-$device.npz"
+    done
+    /usr/bin/python3 - ./*.npz <<'END'
+import sys
+import numpy as np
+import onnx
+
+names = ["same", "y", "passed", "renamed", "again", "most", "places"]
+model = onnx.load("again.onnx")
+onnx.checker.check_model(model, full_check=True)
+assert [o.name for o in model.graph.output] == names, model.graph.output
+x = np.load("x.npy")
+y = np.maximum(x, 0)
+want = [y, y, x, np.tanh(y), np.tanh(y), -np.sort(-x)[:, :2], np.argsort(-x)[:, :2]]
+for path in sys.argv[1:]:
+    got = np.load(path)
+    assert list(got) == names, (path, list(got))
+    for name, values in zip(names, want):
+        assert np.allclose(got[name], values, atol=1e-6), (path, name)
+END
+}
+
+@test "floats of 16 and 64 bits are written as the floats that they are computed in" {
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+for type in np.float16, np.float64:
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(type)) if hasattr(helper, "np_dtype_to_tensor_dtype") else \
+        onnx.mapping.NP_TYPE_TO_TENSOR_TYPE[np.dtype(type)]
+    graph = helper.make_graph(
+        [helper.make_node("Gemm", ["x", "w"], ["h"], transB=1), helper.make_node("Less", ["h", "x"], ["less"]),
+         helper.make_node("Cast", ["less"], ["mask"], to=number), helper.make_node("Mul", ["mask", "h"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", number, [2, 32])], [helper.make_tensor_value_info("y", number, [2, 32])],
+        [numpy_helper.from_array(np.linspace(-1, 1, 1024).reshape(32, 32).astype(type), "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), np.dtype(type).name + ".onnx")
+np.save("x.npy", np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32))
+END
+    local type
+    find_ort
+    for type in float16 float64; do
+        "$HWNAS" export "$type.onnx" --format onnx --dtype w8 --out "$type-w8.onnx"
+        /usr/bin/python3 -c 'import sys, onnx
+assert {v.type.tensor_type.elem_type for part in ("input", "output") for v in getattr(onnx.load(sys.argv[1]).graph, part)} == {1}' \
+            "$type-w8.onnx"
+        [ "${HWNAS_ORT_LIBRARY:-}" ] || continue
+        "$HWNAS" run "$type.onnx" --device ref --input x.npy --output ref.npy
+        "$HWNAS" run "$type.onnx" --device ort --input x.npy --output ort.npy
+        /usr/bin/python3 -c 'import numpy
+assert numpy.abs(numpy.load("ref.npy") - numpy.load("ort.npy")).max() < 1e-3'
+    done
+}
+
+@test "a shape that is an input of the network is refused by the input's name" {
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import onnx
+from onnx import TensorProto, helper
+
+graph = helper.make_graph(
+    [helper.make_node("Reshape", ["x", "s"], ["y"])], "g",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6]), helper.make_tensor_value_info("s", TensorProto.INT64, [2])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), "given.onnx")
+END
+    run -1 "$HWNAS" profile given.onnx --device null
+    [[ $output == *"input 's', its shape, must be a constant"* ]]
 }
