@@ -15,7 +15,7 @@ static const hwnas_usage usage = {
 enum { DEFAULT_BATCH = 32 };
 
 typedef struct arguments {
-    const char *model, *code, *device, *dtype, *task, *against;
+    const char *model, *code, *device, *dtype, *task, *against, *shape;
     long batch, threads, calibrate;
     bool as_json;
     hwnas_data_arguments data;
@@ -27,6 +27,7 @@ static hwnas_status open_network(hwnas_network **out, const char *name, const ch
     hwnas_network_options options = HWNAS_NETWORK_OPTIONS_INIT;
     options.batch = a->batch ? (int)a->batch : DEFAULT_BATCH;
     options.takes_own_batch = !a->batch;
+    options.shape = a->shape;
     return hwnas_network_open(out, name, code, &options);
 }
 
@@ -77,7 +78,8 @@ hwnas_status hwnas_cmd_evaluate(int argc, char **argv)
          "samples: .npz, .npy or IDX, also .gz; NAME=FILE for each input"},
         {"labels", 'l', HWNAS_OPTION_TEXT, &a.data.labels, "FILE",
          "labels: .npy, .npz or IDX (in a .npz of samples: the array y)"},
-        {"y", 0, HWNAS_OPTION_TEXT, &a.data.y, "NAME", "array of the labels in a .npz (y)"},
+        {"y", 0, HWNAS_OPTION_TEXT | HWNAS_OPTION_RARE, &a.data.y, "NAME",
+         "array of the labels in a .npz (y)"},
         {"limit", 'n', HWNAS_OPTION_INT, &a.data.limit, "N", "the first N samples alone"},
         HWNAS_SAMPLE_OPTIONS(a.data),
         {"against", 0, HWNAS_OPTION_TEXT, &a.against, "MODEL",
@@ -94,6 +96,8 @@ hwnas_status hwnas_cmd_evaluate(int argc, char **argv)
          "s8: ranges come from the first N samples (64)"},
         {"batch", 'b', HWNAS_OPTION_INT, &a.batch, "N",
          "samples that are run together (32; an ONNX file may have its own)"},
+        {"shape", 0, HWNAS_OPTION_TEXT, &a.shape, "SHAPES",
+         "open dimensions of an ONNX file: ids=1x128,mask=1x128; by name n=128"},
         {"json", 0, HWNAS_OPTION_FLAG, &a.as_json, NULL, "one JSON object"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &a.model, &n, &done));

@@ -130,7 +130,7 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     int n;
     samples s = {.threads = 1, .max_error = HWNAS_NO_MAX_ERROR, .max_loss = HWNAS_NO_MAX_LOSS};
     const hwnas_option options[] = {
-        {"best", 0, HWNAS_OPTION_FLAG, &best, NULL, "the winner (the default)"},
+        {"best", 0, HWNAS_OPTION_FLAG | HWNAS_OPTION_RARE, &best, NULL, "the winner (the default)"},
         {"trial", 0, HWNAS_OPTION_INT, &trial, "N", "this trial of the study"},
         {"space", 0, HWNAS_OPTION_TEXT, &space, "SPACE",
          "a network of this space instead of a study"},
@@ -154,6 +154,8 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
          "all networks of a space as one PyTorch module with shared weights"},
         {"out", 'o', HWNAS_OPTION_TEXT, &path, "FILE", "file to write"},
         {"batch", 'b', HWNAS_OPTION_INT, &batch, "N", "batch size of an ONNX file"},
+        {"shape", 0, HWNAS_OPTION_TEXT, &open.shape, "SHAPES",
+         "open dimensions of an ONNX file: ids=1x128,mask=1x128; by name n=128"},
         {"json", 0, HWNAS_OPTION_FLAG, &as_json, NULL, "one JSON object about the file"},
         {0}};
     TRY(hwnas_options_parse(&usage, options, argc, argv, &study, &n, &done));
@@ -200,15 +202,18 @@ hwnas_status hwnas_cmd_export(int argc, char **argv)
     if (dtype && !is_mixed)
         TRY(hwnas_precision_find(&how.precision, dtype));
     const bool packs = how.precision == HWNAS_W8 || how.precision == HWNAS_W4;
-    if (is_file &&
-        (best || trial >= 0 || (!makes_bytes && (batch || (dtype && !packs) || how.is_folded))))
+    if (is_file && (best || trial >= 0))
+        return hwnas_fail(HWNAS_E_USAGE, NULL, "--best and --trial go with a study");
+    if (is_file && !makes_bytes && (batch || how.is_folded))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
-                          "of an ONNX file --format pytorch and --out have a meaning, and "
-                          "--format onnx with --dtype mixed, w8, w4, or with --dtype s8 and "
-                          "--data");
-    if (is_file && !makes_bytes && !packs && strcmp(format, "pytorch"))
-        return hwnas_fail(HWNAS_E_USAGE, NULL, "an ONNX file is written as pytorch, not as %s",
-                          format);
+                          "%s goes with a network of a study or a space, not with an ONNX file",
+                          batch ? "--batch" : "--fold");
+    if (is_file && !makes_bytes && !packs &&
+        (how.precision != HWNAS_F32 || strcmp(format, "pytorch")))
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_USAGE, NULL, "an ONNX file is written as pytorch, not as %s%s%s",
+                       format, dtype ? " in " : "", dtype ? dtype : ""),
+            "or as onnx: with --dtype mixed, w8 or w4, or with --dtype s8 and --data");
     if (how.precision != HWNAS_F32 && !(writes_onnx && (how.precision == HWNAS_S8 || packs)))
         return hwnas_fail(HWNAS_E_USAGE, NULL,
                           "--dtype is f32, or s8, w8 or w4 with --format onnx");

@@ -163,7 +163,10 @@ static hwnas_status read_attr_input(hwnas_attr *out, reader *r, const hwnas_attr
     }
     TRY(hwnas_onnx_constant(&from, r, node->input[row->onnx_input], hwnas_onnx_describe(node).s));
     const bool is_number = row->kind == HWNAS_ATTR_NUMBER;
-    if (!from || (!is_number && !hwnas_dtype_is_whole(from->dtype)))
+    if (!from)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: input '%s', its %s, must be a constant",
+                          hwnas_onnx_describe(node).s, node->input[row->onnx_input], row->onnx);
+    if (!is_number && !hwnas_dtype_is_whole(from->dtype))
         return hwnas_onnx_unsupported(node, row->onnx, "is not a constant of its type");
     const int64_t n = hwnas_tensor_count(from);
     const bool is_list = row->kind == HWNAS_ATTR_INTS;

@@ -328,8 +328,8 @@ static hwnas_status fail_open(const Onnx__TensorShapeProto *shape, size_t at, co
     const hwnas_status status =
         hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "dimension %zu of input '%s' is open%s%s%s", at,
                               input, *name ? ": '" : "", name, *name ? "'" : ""),
-                   "in the file it is %s; --shape %s=... of profile, compare and run says how "
-                   "large it is%s%s%s",
+                   "in the file it is %s; --shape %s=... of profile, compare, run, evaluate and "
+                   "export says how large it is%s%s%s",
                    words, input, *name ? ", or for all of that name --shape '" : "", name,
                    *name ? "=...'" : "");
     free(words);

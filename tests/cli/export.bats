@@ -130,6 +130,11 @@ macs_of() {
     refuses 2 "--arch goes with --space" export "$STUDY" --arch 00000000 --format onnx --out x
     refuses 2 "exclude each other" export "$STUDY" --best --trial 3 --format onnx --out x
     refuses 2 "--batch must be at most" export "$STUDY" --batch 9999999 --format onnx --out x
+    "$HWNAS" export --space mnist_mlp --format onnx --out net.onnx
+    refuses 2 "--fold goes with a network of a study or a space, not with an ONNX file" \
+        export net.onnx --format onnx --fold --out x
+    refuses 2 "an ONNX file is written as pytorch, not as onnx*hint: or as onnx: with --dtype mixed, w8*" \
+        export net.onnx --format onnx --out x
     [ ! -e x ]
 }
 

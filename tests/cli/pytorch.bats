@@ -181,7 +181,7 @@ END
     [[ $output == *"does not end in .py"* ]]
     run "$HWNAS" export net.onnx --format pytorch --trial 3 --out net.py
     [ "$status" -eq 2 ]
-    [[ $output == *"of an ONNX file --format pytorch and --out have a meaning"* ]]
+    [[ $output == *"--best and --trial go with a study"* ]]
 }
 
 @test "ONNX files with names that Python has, and without an input" {

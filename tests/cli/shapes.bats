@@ -131,7 +131,7 @@ rows() {
     [ "$(rows "r['batch']" default.onnx)" = "[1]" ]
     # What is called the batch is it, though another one comes first.
     make sequence.onnx x=steps,batch_size,8
-    refuses 2 "*dimension 0 of input 'x' is open: 'steps'*steps x batch_size x 8*--shape x=... of profile, compare and run*" profile sequence.onnx --device null
+    refuses 2 "*dimension 0 of input 'x' is open: 'steps'*steps x batch_size x 8*--shape x=... of profile, compare, run, evaluate and export*" profile sequence.onnx --device null
     [ "$(rows "(r['batch'], r['macs'])" sequence.onnx --shape x=50x4x8)" = "[(4, 6400)]" ]
 }
 
@@ -548,4 +548,17 @@ END
     make fixed.onnx x=4,8
     ends 2 profile fixed.onnx --device null --batch 1,4 --seconds 0.02 --json
     [ "$(json out "[(r['batch'], r['status'] == 'ok') for r in d['rows']]")" = "[(1, False), (4, True)]" ]
+}
+
+@test "export and evaluate take --shape" {
+    make two.onnx ids=batch,sequence,8
+    refuses 2 "*dimension 1 of input 'ids' is open: 'sequence'*--shape ids=...*evaluate and export*" \
+        export two.onnx --format onnx --dtype w8 --out fixed.onnx
+    ends 0 export two.onnx --format onnx --dtype w8 --shape ids=2x4x8 --out fixed.onnx
+    [ "$(rows "(r['batch'], r['macs'])" fixed.onnx)" = "[(2, 256)]" ]
+    /usr/bin/python3 -c 'import numpy
+numpy.savez("val.npz", ids=numpy.ones((6, 4, 8), numpy.float32), y=numpy.zeros((6, 4), int))'
+    ends 2 evaluate two.onnx --data val.npz --device ref
+    ends 0 evaluate two.onnx --data val.npz --device ref --shape sequence=4
+    says out "6 samples"
 }

@@ -466,7 +466,7 @@ static const struct {
     {make_negative_batch, HWNAS_E_INPUT, "shape -2x3x12x14"},
     {leave_out_the_window, HWNAS_E_UNSUPPORTED, "'kernel_shape' is absent"},
     {leave_out_the_axis, HWNAS_E_INPUT, "node 'cell/concat' (Concat): attribute 'axis' is absent"},
-    {compute_a_bound, HWNAS_E_UNSUPPORTED, "attribute 'min' is not a constant"},
+    {compute_a_bound, HWNAS_E_UNSUPPORTED, "input 'stem/relu', its min, must be a constant"},
     {swap_the_bounds, HWNAS_E_INPUT, "node 'cell/clip' (Clip): 'low' of 'clip' is 0.2, above"},
 };
 
