@@ -556,13 +556,17 @@ _lib = _load()
 # ---- Helpers ----
 
 
-def _bytes(text: Optional[PathLike]) -> Optional[bytes]:
-    if text is None:
-        return None
+def _bytes(text: PathLike) -> bytes:
+    """TypeError: it is no text, None neither, which the library would take for an address."""
     raw = os.fsencode(os.fspath(text))
     if b"\0" in raw:
         raise InputError("a text has a zero byte in it")
     return raw
+
+
+def _maybe(text: Optional[PathLike]) -> Optional[bytes]:
+    """Of what may be left out."""
+    return None if text is None else _bytes(text)
 
 
 def _str(raw: Optional[bytes]) -> str:
@@ -589,11 +593,11 @@ def _samples(data: Union[None, PathLike, Mapping[str, PathLike]], labels: Option
              mean: Sequence[float], std: Sequence[float], layout: Optional[str]) -> Any:
     """Files of samples as an array, and how they are read."""
     named: List[Any] = list(data.items()) if isinstance(data, Mapping) else [(None, path) for path in _list(data)]
-    rows: List[Any] = [(_bytes(name), _bytes(path), None) for name, path in named]
+    rows: List[Any] = [(_maybe(name), _bytes(path), None) for name, path in named]
     numbers = {key: (ctypes.c_double * max(len(value), 1))(*value) for key, value in (("mean", mean), ("std", std))}
     return (_CDataFile * len(rows))(*rows), _options(
-        _CDatasetOptions, labels=_bytes(labels), limit=limit, scale=scale, n_mean=len(mean), n_std=len(std),
-        layout=_bytes(layout), **{key: ctypes.cast(value, _Doubles) for key, value in numbers.items()})
+        _CDatasetOptions, labels=_maybe(labels), limit=limit, scale=scale, n_mean=len(mean), n_std=len(std),
+        layout=_maybe(layout), **{key: ctypes.cast(value, _Doubles) for key, value in numbers.items()})
 
 
 def _precision(name: str) -> int:
@@ -916,7 +920,7 @@ class Space(_Handle):
         code: Optional[str] = None
         while True:
             try:
-                code = self._code(_lib.hwnas_space_next, _bytes(code))
+                code = self._code(_lib.hwnas_space_next, _maybe(code))
             except ExhaustedError:
                 return
             yield code
@@ -924,7 +928,7 @@ class Space(_Handle):
     def network(self, code: Optional[str] = None, batch: int = 1) -> "Network":
         out = ctypes.c_void_p()
         options = _options(_CNetworkOptions, batch=batch)
-        _lib.hwnas_network_open_in(ctypes.byref(out), self._handle, _bytes(code), ctypes.byref(options))
+        _lib.hwnas_network_open_in(ctypes.byref(out), self._handle, _maybe(code), ctypes.byref(options))
         return Network._of(out, self)
 
     def calibrate(self, *, device: str = "cpu", threads: int = 1, batch: int = 1, precision: str = "f32",
@@ -933,7 +937,7 @@ class Space(_Handle):
         (docs/latency-table.md). What was measured before Ctrl-C is kept. `threads` 0: all cores."""
         guard = _Guard()
         function = _words_function(guard, progress)
-        options = _options(_CCalibrationOptions, device=_bytes(device), threads=threads, batch=batch,
+        options = _options(_CCalibrationOptions, device=_maybe(device), threads=threads, batch=batch,
                            precision=_precision(precision), seconds=seconds, seed=seed, cancel=guard.address,
                            progress=function)
         with guard:
@@ -946,8 +950,8 @@ class Space(_Handle):
         """Carries a CSV of latencies on other devices over to this one, by measuring `n` networks."""
         guard = _Guard()
         function = _words_function(guard, progress)
-        options = _options(_CTransferOptions, device=_bytes(device), threads=threads, batch=batch,
-                           precision=_precision(precision), out=_bytes(out), n=n, seed=seed, cancel=guard.address,
+        options = _options(_CTransferOptions, device=_maybe(device), threads=threads, batch=batch,
+                           precision=_precision(precision), out=_maybe(out), n=n, seed=seed, cancel=guard.address,
                            progress=function, **{"from": _bytes(table)})
         with guard:
             made: Report = _report(_lib.hwnas_space_transfer, self._handle, ctypes.byref(options), parent=self)
@@ -990,8 +994,8 @@ class Network(_Handle):
     def __init__(self, name: PathLike, code: Optional[str] = None, batch: Optional[int] = None,
                  shape: Optional[str] = None) -> None:
         out = ctypes.c_void_p()
-        options = _options(_CNetworkOptions, batch=batch, takes_own_batch=batch is None, shape=_bytes(shape))
-        _lib.hwnas_network_open(ctypes.byref(out), _bytes(name), _bytes(code), ctypes.byref(options))
+        options = _options(_CNetworkOptions, batch=batch, takes_own_batch=batch is None, shape=_maybe(shape))
+        _lib.hwnas_network_open(ctypes.byref(out), _bytes(name), _maybe(code), ctypes.byref(options))
         super().__init__(out)
 
     @classmethod
@@ -1079,7 +1083,7 @@ class Network(_Handle):
 
     def forecast(self, device: str = "cuda-dry:h200", precision: str = "f32") -> Report:
         """What a device, which need not be here, would do with it: steps and memory."""
-        options = _options(_CForecastOptions, device=_bytes(device), precision=_precision(precision))
+        options = _options(_CForecastOptions, device=_maybe(device), precision=_precision(precision))
         made: Report = _report(_lib.hwnas_network_forecast, self._handle, ctypes.byref(options), parent=self)
         return made
 
@@ -1091,7 +1095,7 @@ class Network(_Handle):
         node by node; without `other` by two devices, "ref" and "cpu", or in two precisions.
         `conclude()` of the report raises where an output differs by more than the tolerance."""
         guard = _Guard()
-        options = _options(_COutputsOptions, devices=(ctypes.c_char_p * 2)(*map(_bytes, devices)),
+        options = _options(_COutputsOptions, devices=(ctypes.c_char_p * 2)(*map(_maybe, devices)),
                            precisions=(ctypes.c_int * 2)(*map(_precision, precisions)), threads=threads,
                            tolerance=tolerance, cancel=guard.address)
         with guard:
@@ -1111,14 +1115,14 @@ class Network(_Handle):
         files, options = _samples(data, labels, limit, scale, mean, std, layout)
         function = _SamplesFunction(
             lambda context, done, samples: guard.call(progress or (lambda done, samples: None), done, samples))
-        asked = _options(_CEvaluationOptions, precision=_precision(precision), calibrate=calibrate, task=_bytes(task),
+        asked = _options(_CEvaluationOptions, precision=_precision(precision), calibrate=calibrate, task=_maybe(task),
                          against=against._handle if against else None, cancel=guard.address, progress=function)
         stack = contextlib.ExitStack()
         try:
             dataset, opened, out = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
             _lib.hwnas_dataset_open(ctypes.byref(dataset), self._handle, len(files), files, ctypes.byref(options))
             stack.callback(_lib.hwnas_dataset_close, dataset)
-            _lib.hwnas_device_open(ctypes.byref(opened), _bytes(device),
+            _lib.hwnas_device_open(ctypes.byref(opened), _maybe(device),
                                    ctypes.byref(_options(_CDeviceOptions, threads=threads)))
             stack.callback(_lib.hwnas_device_close, opened)
             with guard:
@@ -1166,7 +1170,7 @@ class Executable(_Handle):
     def __init__(self, network: Network, device: str, threads: int, precision: str) -> None:
         self._device, out = ctypes.c_void_p(), ctypes.c_void_p()
         device_options = _options(_CDeviceOptions, threads=threads)
-        _lib.hwnas_device_open(ctypes.byref(self._device), _bytes(device), ctypes.byref(device_options))
+        _lib.hwnas_device_open(ctypes.byref(self._device), _maybe(device), ctypes.byref(device_options))
         try:
             options = _options(_CExecOptions, precision=_precision(precision))
             _lib.hwnas_network_compile(ctypes.byref(out), network._handle, self._device, ctypes.byref(options))
@@ -1238,8 +1242,9 @@ class Predictor(_Handle):
         return [Estimate(e.mean, _number(e.sd), e.is_trained, e.is_outside) for e in raw[: len(codes)]]
 
 
-def _text_array(texts: Sequence[PathLike]) -> Any:
-    return (ctypes.c_char_p * max(len(texts), 1))(*[_bytes(t) for t in texts])
+def _text_array(texts: Sequence[PathLike], ends: bool = False) -> Any:
+    """`ends`: with a null pointer behind the last."""
+    return (ctypes.c_char_p * max(len(texts) + ends, 1))(*[_bytes(t) for t in texts])
 
 
 class Measurement:
@@ -1283,8 +1288,8 @@ class Measurer(_Handle):
 
         self._tell = _PhaseFunction(tell)
         out = ctypes.c_void_p()
-        options = _options(_CMeasurerOptions, device=_bytes(device), threads=threads,
-                           precision=_precision(precision), mode=_bytes(mode), interval=interval, seconds=seconds,
+        options = _options(_CMeasurerOptions, device=_maybe(device), threads=threads,
+                           precision=_precision(precision), mode=_maybe(mode), interval=interval, seconds=seconds,
                            timeout=timeout, memory_limit=memory_limit, cancel=guard.address, progress=self._tell)
         _lib.hwnas_measurer_open(ctypes.byref(out), ctypes.byref(options))
         super().__init__(out)
@@ -1345,12 +1350,12 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
                       data_options=ctypes.pointer(read))
     elif labels is not None or limit or scale or len(mean) or len(std) or layout is not None:
         raise UsageError("labels, limit, scale, mean, std and layout are of data", "data='val.npz' has the samples")
-    return _options(_CProfileOptions, code=_bytes(code), mode=_bytes(mode), priority=_bytes(priority),
+    return _options(_CProfileOptions, code=_maybe(code), mode=_maybe(mode), priority=_maybe(priority),
                     interval=interval, seconds=seconds, min_runs=min_runs, with_layers=layers,
-                    verifies=verify, skips=skip, name=_bytes(name), save=_bytes(save), cancel=guard.address,
-                    shape=_bytes(shape), mixings=sum({1 << _MIXINGS.index(p) for p in mixings}),
+                    verifies=verify, skips=skip, name=_maybe(name), save=_maybe(save), cancel=guard.address,
+                    shape=_maybe(shape), mixings=sum({1 << _MIXINGS.index(p) for p in mixings}),
                     max_error=-1 if max_error is None else max_error, training=_optimizer(training),
-                    samples=samples, epochs=epochs, prices=_bytes(prices), calibrate=calibrate,
+                    samples=samples, epochs=epochs, prices=_maybe(prices), calibrate=calibrate,
                     max_loss=-1 if max_loss is None else max_loss, **fields)
 
 
@@ -1404,14 +1409,14 @@ def compare(models: Union[PathLike, Sequence[PathLike]] = (), *,
     guard = _Guard()
     named: List[Any] = (list(recorded.items()) if isinstance(recorded, Mapping)
                         else [(None, path) for path in _list(recorded)])
-    rows: List[Any] = [(_bytes(name), _bytes(path)) for name, path in named]
+    rows: List[Any] = [(_maybe(name), _bytes(path)) for name, path in named]
     profiles = (_CRecordedProfile * max(len(named), 1))(*rows)
     asked = _profile_options(guard, models, **settings)
     measures = measure if measure is not None else not named or bool(settings.get("devices"))
     options = _options(_CCompareOptions, models=ctypes.pointer(asked), measures=measures,
                        recorded=ctypes.cast(profiles, ctypes.POINTER(_CRecordedProfile)), n_recorded=len(named),
-                       prices=_bytes(prices), percentile=percentile, target=target, load=load, utilisation=utilisation,
-                       base=_bytes(base))
+                       prices=_maybe(prices), percentile=percentile, target=target, load=load, utilisation=utilisation,
+                       base=_maybe(base))
     with guard:
         made: Report = _report(_lib.hwnas_compare, ctypes.byref(options))
     return made
@@ -1446,7 +1451,7 @@ def save_picture(source: PathLike, name: str, path: PathLike) -> None:
 def devices(device: Optional[str] = None, refresh: bool = False) -> Dict[str, Any]:
     """The devices that the library knows, and how fast each is at most ("hwnas.devices")."""
     guard = _Guard()
-    options = _options(_CSurveyOptions, refresh=refresh, device=_bytes(device), cancel=guard.address)
+    options = _options(_CSurveyOptions, refresh=refresh, device=_maybe(device), cancel=guard.address)
     with guard, _report(_lib.hwnas_devices_survey, ctypes.byref(options)) as report:
         found: Dict[str, Any] = report.data()
     return found
@@ -1525,11 +1530,11 @@ def _flags(job: Job, keys: Mapping[str, Any]) -> Tuple[Optional[bytes], Any]:
     known = _job_keys()
     for key in said:
         if key not in known:
-            near = _lib.hwnas_nearest(_bytes(key), _text_array(known + [None]))  # type: ignore[list-item]
+            near = _lib.hwnas_nearest(_bytes(key), _text_array(known, ends=True))
             raise UsageError(f"a job has no key '{key}'", f"did you mean '{_str(near)}'?" if near else
                              f"there are {', '.join(known)}")
     raw: List[Any] = [(_bytes(key), _bytes(_flag(key, value))) for key, value in said.items() if value is not None]
-    return _bytes(None if isinstance(job, Mapping) else job), (_CJobFlag * (len(raw) + 1))(*raw)
+    return _maybe(None if isinstance(job, Mapping) else job), (_CJobFlag * (len(raw) + 1))(*raw)
 
 
 def _search_options(guard: _Guard, flags: Any, **fields: Any) -> Any:
@@ -1563,7 +1568,7 @@ def search(job: Job = None, *, study: Optional[PathLike] = None, resume: bool = 
     guard = _Guard()
     file, flags = _flags(job, keys)
     function = _progress_function(guard, progress)
-    options = _search_options(guard, flags, study=_bytes(study), resume=resume, overwrite=overwrite,
+    options = _search_options(guard, flags, study=_maybe(study), resume=resume, overwrite=overwrite,
                               progress=function)
     with guard:
         report: Report = _report(_lib.hwnas_search, file, ctypes.byref(options))
@@ -1590,10 +1595,10 @@ def optimize(model: PathLike, samples: str, *, constraints: Optional[str] = None
     """
     guard = _Guard()
     function = _progress_function(guard, progress)
-    options = _options(_COptimizeOptions, samples=_bytes(samples), constraints=_bytes(constraints), max_loss=max_loss,
-                       minutes=minutes, max_trials=trials, device=_bytes(device), threads=threads, batch=batch,
-                       seed=seed, out=_bytes(out), resume=resume, overwrite=overwrite, cancel=guard.address,
-                       progress=function, precisions=_bytes(precisions), with_resolution=resolution)
+    options = _options(_COptimizeOptions, samples=_bytes(samples), constraints=_maybe(constraints), max_loss=max_loss,
+                       minutes=minutes, max_trials=trials, device=_maybe(device), threads=threads, batch=batch,
+                       seed=seed, out=_maybe(out), resume=resume, overwrite=overwrite, cancel=guard.address,
+                       progress=function, precisions=_maybe(precisions), with_resolution=resolution)
     with guard:
         made: Report = _report(_lib.hwnas_optimize, _bytes(model), ctypes.byref(options))
     made.conclude()
@@ -1604,7 +1609,7 @@ def plan(job: Job = None, *, study: Optional[PathLike] = None, **keys: Any) -> R
     """What `search()` would do, and how long it would take."""
     guard = _Guard()
     file, flags = _flags(job, keys)
-    options = _search_options(guard, flags, study=_bytes(study))
+    options = _search_options(guard, flags, study=_maybe(study))
     with guard:
         made: Report = _report(_lib.hwnas_search_plan, file, ctypes.byref(options))
     return made
@@ -1682,7 +1687,7 @@ class Study(_Handle):
                  runs_again: bool = False, **keys: Any) -> None:
         self._guard = _Guard()
         file, flags = _flags(job, keys)
-        options = _options(_CStudyOptions, study=_bytes(study), resume=resume, runs_again=runs_again,
+        options = _options(_CStudyOptions, study=_maybe(study), resume=resume, runs_again=runs_again,
                            cancel=self._guard.address, flags=ctypes.cast(flags, ctypes.POINTER(_CJobFlag)))
         out = ctypes.c_void_p()
         with self._guard:
@@ -1738,7 +1743,7 @@ class Study(_Handle):
 
     def set_constraints(self, constraints: Optional[str]) -> None:
         """Front, trials and report answer for these from here on; None: for the job's. Runs nothing."""
-        _lib.hwnas_study_set_constraints(self._handle, _bytes(constraints))
+        _lib.hwnas_study_set_constraints(self._handle, _maybe(constraints))
 
     def front(self, device: int = 0) -> Rows:
         """The Pareto front, the best in the first objective first; SI."""

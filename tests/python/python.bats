@@ -107,6 +107,18 @@ assert "objectivs" in e.message and "'objectives'" in e.hint, e
 e = raised(hwnas.InputError, hwnas.Measurer, precision="f33")
 assert "f33" in e.message
 raised(hwnas.InputError, hwnas.Space, "a\0b")
+# None is no text, where one is needed.
+raised(TypeError, hwnas.Space, None)
+raised(TypeError, hwnas.Network, None)
+raised(TypeError, hwnas.Network.of_trial, None)
+raised(TypeError, hwnas.Study.read, None)
+raised(TypeError, hwnas.save_page, None, "x.html")
+raised(TypeError, hwnas.compare_baseline, None)
+with hwnas.Space("nas_bench_macro") as space:
+    raised(TypeError, space.check, None)
+    raised(TypeError, space.mutate, None)
+    raised(TypeError, hwnas.Predictor, None, space)
+    raised(TypeError, hwnas.Predictor("nas_bench_macro_cifar10", space).score, [None])
 space = hwnas.Space("nas_bench_macro")
 raised(hwnas.InputError, space.network, "222122209")
 network = space.network("22212220")
