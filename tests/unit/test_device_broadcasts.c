@@ -198,19 +198,12 @@ static void images_are_not_read_as_rows(void **state)
 static void one_value_for_each_row(void **state)
 {
     (void)state;
-    static const int64_t operands[][4] = {{24, 1}, {1, 24, 1}, {2, 1, 24, 1}, {2, 1, 1, 1}};
+    static const int64_t operands[][4] = {{64, 1}, {1, 64, 1}, {2, 1, 64, 1}, {2, 1, 1, 1}};
     for (size_t i = 0; i < COUNT(operands); i++) {
         hwnas_graph *graph = hwnas_graph_new("rows", 1);
-        const int x = scores_of(graph, 3, 24), y = add_input(graph, operands[i]);
+        const int x = scores_of(graph, 3, 64), y = add_input(graph, operands[i]);
         hwnas_graph_add_output(graph, add(graph, "add", "", x, y));
-        if (i < 3) {
-            agrees("one value for each row", graph, HWNAS_OP_ADD);
-        } else { /* one for each of a batch */
-            hwnas_device *cpu = open_device("cpu", 1), *ref = open_device("ref", 1);
-            compare("one value for each", cpu, graph, ref, graph, 1);
-            hwnas_device_close(cpu);
-            hwnas_device_close(ref);
-        }
+        agrees("one value for each row", graph, HWNAS_OP_ADD);
         hwnas_graph_free(graph);
     }
 }
@@ -244,6 +237,128 @@ static void what_is_little_needs_no_partition(void **state)
     hwnas_graph_free(graph);
 }
 
+/* Whether all steps with a node of this operator are fast: neither a partition of oneDNN's nor a
+ * primitive that is its reference code. */
+static bool is_fast(hwnas_device *device, const hwnas_graph *graph, hwnas_op_id op)
+{
+    const hwnas_exec_step *steps;
+    hwnas_exec *exec;
+    bool is_all = true;
+    ok(hwnas_device_compile(&exec, device, graph, NULL));
+    for (size_t i = 0, n = exec->ops->steps(exec, &steps); i < n; i++)
+        for (size_t k = 0; k < steps[i].n_nodes; k++)
+            if (graph->nodes[steps[i].nodes[k]].op->id == op)
+                is_all &= strcmp(steps[i].how, "partition") != 0 &&
+                          strcmp(steps[i].how, HWNAS_HOW_REFERENCE) != 0;
+    hwnas_exec_free(exec);
+    return is_all;
+}
+
+/* With one thread and with two. */
+static void agrees_and_is_fast(const char *op, const hwnas_graph *graph)
+{
+    hwnas_device *ref = open_device("ref", 1);
+    for (int threads = 1; threads <= 2; threads++) {
+        hwnas_device *cpu = open_device("cpu", threads);
+        compare(op, cpu, graph, ref, graph, 1);
+        assert_true(is_fast(cpu, graph, hwnas_op_by_name(op)->id));
+        hwnas_device_close(cpu);
+    }
+    hwnas_device_close(ref);
+}
+
+/* Each dimension is in both operands, or repeated in the first or in the second: one for each
+ * digit of `ways` to the base of 3. */
+static void repeat(int64_t *a, int64_t *b, const int64_t *dims, int rank, int ways)
+{
+    for (int i = 0; i < rank; i++, ways /= 3) {
+        a[i] = ways % 3 == 1 ? 1 : dims[i];
+        b[i] = ways % 3 == 2 ? 1 : dims[i];
+    }
+}
+
+static const char *const binaries[] = {"add", "sub", "mul", "div"};
+
+/* More values than a partition needs to be worth its beginning; rows shorter than a vector, and
+ * longer ones. */
+static void both_operands_may_be_repeated(void **state)
+{
+    (void)state;
+    enum { WAYS = 81 };
+    static const int64_t sizes[][4] = {{2, 8, 24, 35}, {12, 31, 8, 3}};
+    for (size_t i = 0; i < COUNT(sizes) * COUNT(binaries) * WAYS; i++) {
+        int64_t a[4], b[4];
+        const char *op = binaries[i / WAYS % COUNT(binaries)];
+        hwnas_graph *graph = hwnas_graph_new("both", 1);
+        repeat(a, b, sizes[i / WAYS / COUNT(binaries)], 4, i % WAYS);
+        const int first = add_input(graph, a), second = add_input(graph, b);
+        hwnas_graph_add_output(graph, add(graph, op, "", first, second));
+        agrees_and_is_fast(op, graph);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Fewer dimensions, one of them an operand of a network's own. */
+static void an_operand_may_be_a_weight(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t a[4], w[4]; /* as add_input() has them */
+        int rank;           /* of `w` */
+    } cases[] = {{{1, 8, 56, 64}, {8, 56, 1}, 3}, {{1, 8, 56, 64}, {8, 1, 64}, 3},
+                 {{1, 256}, {256, 1}, 2},         {{256, 1}, {256}, 1},
+                 {{1, 1, 56, 1}, {8, 56, 64}, 3}, {{300, 31}, {300, 1}, 2}};
+    for (size_t i = 0; i < COUNT(cases) * COUNT(binaries) * 2; i++) {
+        const int c = (int)(i / COUNT(binaries) / 2);
+        const bool is_first = i % 2;
+        const char *op = binaries[i / 2 % COUNT(binaries)];
+        hwnas_graph *graph = hwnas_graph_new("weight", 1);
+        int w;
+        const int x = add_input(graph, cases[c].a);
+        int64_t n = 1;
+        for (int k = 0; k < cases[c].rank; k++)
+            n *= cases[c].w[k];
+        float *values = random_values(n, 3);
+        ok(hwnas_graph_add_constant(&w, graph, "w", cases[c].rank, cases[c].w, values));
+        free(values);
+        hwnas_graph_add_output(graph, add(graph, op, "", is_first ? w : x, is_first ? x : w));
+        agrees_and_is_fast(op, graph);
+        hwnas_graph_free(graph);
+    }
+}
+
+/* The result of a convolution, of which the channels come last. */
+static int image_of(hwnas_graph *graph, const int64_t *dims)
+{
+    const int64_t in[] = {dims[0], 4, dims[2], dims[3]};
+    return add(graph, "conv", dims[1] == 1 ? "out=1 kernel=1" : "out=24 kernel=1",
+               add_input(graph, in), -1);
+}
+
+/* One operand or both are images, and what comes out is one or is not. */
+static void images_may_be_repeated(void **state)
+{
+    (void)state;
+    enum { WAYS = 27, HAS_PLAIN = 1, ENDS_PLAIN = 2, IS_TURNED = 4, FORMS = 8 };
+    static const int64_t dims[] = {24, 6, 17};
+    for (int i = 0; i < WAYS * FORMS; i++) {
+        int64_t a[4] = {2}, b[4] = {2};
+        const int form = i % FORMS;
+        const char *op = binaries[i % 3]; /* no quotients by next to nothing */
+        hwnas_graph *graph = hwnas_graph_new("images", 1);
+        repeat(a + 1, b + 1, dims, 3, i / FORMS);
+        const int image = image_of(graph, a);
+        const int other = form & HAS_PLAIN ? add_input(graph, b) : image_of(graph, b);
+        int x =
+            add(graph, op, "", form & IS_TURNED ? other : image, form & IS_TURNED ? image : other);
+        if (!(form & ENDS_PLAIN))
+            x = add(graph, "conv", "out=8 kernel=3 pad=1", x, -1);
+        hwnas_graph_add_output(graph, x);
+        agrees_and_is_fast(op, graph);
+        hwnas_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +371,9 @@ int main(void)
         cmocka_unit_test(operands_may_be_repeated_anywhere),
         cmocka_unit_test(images_are_not_read_as_rows),
         cmocka_unit_test(what_is_little_needs_no_partition),
+        cmocka_unit_test(both_operands_may_be_repeated),
+        cmocka_unit_test(an_operand_may_be_a_weight),
+        cmocka_unit_test(images_may_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

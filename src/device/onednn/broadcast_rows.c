@@ -7,6 +7,7 @@
 #include "device/onednn/broadcasts.h"
 #include "device/onednn/simd.h"
 
+typedef hwnas_onednn_operand operand;
 typedef hwnas_onednn_operation operation;
 typedef hwnas_onednn_broadcast broadcasts;
 
@@ -31,42 +32,58 @@ HWNAS_INLINE float combine_one(float x, float y, dnnl_alg_kind_t alg)
                                     : x / y;
 }
 
+/* Each operand walks along the row or stands still. */
 HWNAS_INLINE void combine_by(float *out, const float *in, const float *other, int64_t n,
-                             dnnl_alg_kind_t alg, bool is_per_value)
+                             dnnl_alg_kind_t alg, bool walks, bool other_walks)
 {
-    hwnas_vector x, y = (hwnas_vector){0} + *other;
+    const hwnas_vector in_all = (hwnas_vector){0} + *in, other_all = (hwnas_vector){0} + *other;
     int64_t i = 0;
     for (; i + HWNAS_LANES <= n; i += HWNAS_LANES) {
-        hwnas_load(&x, in + i);
-        if (is_per_value)
+        hwnas_vector x = in_all, y = other_all;
+        if (walks)
+            hwnas_load(&x, in + i);
+        if (other_walks)
             hwnas_load(&y, other + i);
         combine_vectors(&x, &y, alg);
         hwnas_store(out + i, &x);
     }
     for (; i < n; i++)
-        out[i] = combine_one(in[i], other[is_per_value ? i : 0], alg);
+        out[i] = combine_one(in[walks ? i : 0], other[other_walks ? i : 0], alg);
 }
 
-HWNAS_INLINE void combine_any(float *out, const float *in, const float *other, int64_t n,
-                              dnnl_alg_kind_t alg, bool is_per_value)
+/* An operand that lies in another order than the result. */
+HWNAS_INLINE void combine_far(float *out, const float *in, int64_t step, const float *other,
+                              int64_t other_step, int64_t n, dnnl_alg_kind_t alg)
 {
-    if (alg == dnnl_binary_add)
-        combine_by(out, in, other, n, dnnl_binary_add, is_per_value);
-    else if (alg == dnnl_binary_sub)
-        combine_by(out, in, other, n, dnnl_binary_sub, is_per_value);
-    else if (alg == dnnl_binary_mul)
-        combine_by(out, in, other, n, dnnl_binary_mul, is_per_value);
-    else
-        combine_by(out, in, other, n, dnnl_binary_div, is_per_value);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = combine_one(in[i * step], other[i * other_step], alg);
 }
 
-HWNAS_INLINE void combine(float *out, const float *in, const float *other, int64_t n,
+HWNAS_INLINE void combine_any(float *out, const float *in, int64_t step, const float *other,
+                              int64_t other_step, int64_t n, dnnl_alg_kind_t alg)
+{
+    if (step == 1 && other_step == 1)
+        combine_by(out, in, other, n, alg, true, true);
+    else if (step == 1 && other_step == 0)
+        combine_by(out, in, other, n, alg, true, false);
+    else if (step == 0 && other_step == 1)
+        combine_by(out, in, other, n, alg, false, true);
+    else
+        combine_far(out, in, step, other, other_step, n, alg);
+}
+
+HWNAS_INLINE void combine(float *out, const float *in, int64_t step, const float *other, int64_t n,
                           const operation *o)
 {
-    if (o->is_per_value)
-        combine_any(out, in, other, n, o->alg, true);
+    const int64_t other_step = o->other.step;
+    if (o->alg == dnnl_binary_add)
+        combine_any(out, in, step, other, other_step, n, dnnl_binary_add);
+    else if (o->alg == dnnl_binary_sub)
+        combine_any(out, in, step, other, other_step, n, dnnl_binary_sub);
+    else if (o->alg == dnnl_binary_mul)
+        combine_any(out, in, step, other, other_step, n, dnnl_binary_mul);
     else
-        combine_any(out, in, other, n, o->alg, false);
+        combine_any(out, in, step, other, other_step, n, dnnl_binary_div);
 }
 
 HWNAS_INLINE float greatest_of(const float *in, int64_t n)
@@ -120,7 +137,7 @@ HWNAS_INLINE void softmax_row(float *values, int64_t n)
     if (whole < n)
         sum = exponentiate_rest(values, whole, n, greatest);
     const float factor = 1.0f / (hwnas_sum(&sums) + sum);
-    combine_by(values, values, &factor, n, dnnl_binary_mul, false);
+    combine_by(values, values, &factor, n, dnnl_binary_mul, true, false);
 }
 
 /* Where an operand's values are: of a row, and how far each of its dimensions has been counted. */
@@ -129,16 +146,16 @@ typedef struct cursor {
     int64_t at[HWNAS_MAX_RANK];
 } cursor;
 
-static void find_row(cursor *c, const operation *o, const float *values, int64_t row)
+static void find_row(cursor *c, const operand *o, const float *const *inputs, int64_t row)
 {
-    *c = (cursor){.values = values};
+    *c = (cursor){.values = o->input < 0 ? &o->number : inputs[o->input]};
     for (int i = 0; i < o->rank; row /= o->dims[i++]) {
         c->at[i] = row % o->dims[i];
         c->values += c->at[i] * o->strides[i];
     }
 }
 
-HWNAS_INLINE void next_row(cursor *c, const operation *o)
+HWNAS_INLINE void next_row(cursor *c, const operand *o)
 {
     for (int i = 0; i < o->rank; i++) {
         c->values += o->strides[i];
@@ -149,26 +166,22 @@ HWNAS_INLINE void next_row(cursor *c, const operation *o)
     }
 }
 
-/* The arguments of a run. */
-typedef struct values {
-    float *out;
-    const float *in, *others[1 + HWNAS_FUSION_LONGEST];
-} values;
-
-HWNAS_CLONES static void run_rows(const broadcasts *b, const values *v, int64_t first, int64_t end)
+HWNAS_CLONES static void run_rows(const broadcasts *b, float *out, const float *const *inputs,
+                                  int64_t first, int64_t end)
 {
-    cursor cursors[HWNAS_FUSION_LONGEST];
-    for (int k = 0; k < b->n_operations; k++) {
-        const operation *o = &b->operations[k];
-        find_row(&cursors[k], o, o->input < 0 ? &o->number : v->others[o->input], first);
-    }
+    cursor begin, cursors[HWNAS_FUSION_LONGEST];
+    find_row(&begin, &b->first, inputs, first);
+    for (int k = 0; k < b->n_operations; k++)
+        find_row(&cursors[k], &b->operations[k].other, inputs, first);
     for (int64_t row = first; row < end; row++) {
-        const float *in = v->in + row * b->n;
-        float *to = v->out + row * b->n;
-        for (int k = 0; k < b->n_operations; k++, in = to) {
+        const float *in = begin.values;
+        int64_t step = b->first.step;
+        float *to = out + row * b->n;
+        next_row(&begin, &b->first);
+        for (int k = 0; k < b->n_operations; k++, in = to, step = 1) {
             const operation *o = &b->operations[k];
-            combine(to, in, cursors[k].values, b->n, o);
-            next_row(&cursors[k], o);
+            combine(to, in, step, cursors[k].values, b->n, o);
+            next_row(&cursors[k], &o->other);
         }
         if (b->ends_with_softmax)
             softmax_row(to, b->n);
@@ -179,23 +192,23 @@ static dnnl_status_t run(const hwnas_onednn_step *step, const onednn_device *dev
 {
     enum { WORTH_A_THREAD = 1 << 14 }; /* values */
     const broadcasts *b = step->state;
-    values v = {.out = hwnas_onednn_values(step->outputs[0])};
+    float *out = hwnas_onednn_values(step->outputs[0]);
+    const float *inputs[1 + HWNAS_FUSION_LONGEST];
     for (size_t i = 0; i < step->n_inputs; i++)
-        v.others[i] = hwnas_onednn_values(step->inputs[i]);
-    v.in = v.others[0];
+        inputs[i] = hwnas_onednn_values(step->inputs[i]);
     int64_t n_parts = b->n_rows * b->n / WORTH_A_THREAD;
     n_parts = n_parts > device->threads ? device->threads : n_parts;
     n_parts = n_parts > b->n_rows ? b->n_rows : n_parts < 1 ? 1 : n_parts;
 #pragma omp parallel for num_threads(n_parts) if (n_parts > 1)
     for (int64_t i = 0; i < n_parts; i++)
-        run_rows(b, &v, b->n_rows * i / n_parts, b->n_rows * (i + 1) / n_parts);
+        run_rows(b, out, inputs, b->n_rows * i / n_parts, b->n_rows * (i + 1) / n_parts);
     return dnnl_success;
 }
 
 static int in_place(const hwnas_onednn_step *step, int output, size_t k)
 {
     const broadcasts *b = step->state;
-    return b->reads_itself ? -1 : hwnas_onednn_over_first(step, output, k);
+    return b->may_overwrite ? hwnas_onednn_over_first(step, output, k) : -1;
 }
 
 const hwnas_onednn_kind hwnas_onednn_broadcasts = {

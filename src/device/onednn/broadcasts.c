@@ -6,7 +6,6 @@
 #include "graph/op.h"
 
 typedef hwnas_onednn_group group;
-typedef hwnas_onednn_operation operation;
 typedef hwnas_onednn_broadcast broadcasts;
 
 /* ---- Which nodes ---- */
@@ -35,6 +34,13 @@ static int main_input(const hwnas_graph *graph, const hwnas_node *node)
             return i;
     }
     return -1;
+}
+
+/* The same of what stands alone: the first, where neither has the result's shape. */
+static int first_input(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const int input = main_input(graph, node);
+    return input < 0 ? 0 : input;
 }
 
 static const hwnas_tensor *operand_of(const hwnas_graph *graph, const hwnas_node *node)
@@ -78,6 +84,14 @@ static bool is_column_of_each(const hwnas_tensor *operand, const hwnas_tensor *o
         is_repeated |= n == 1 && out->dims[i] > 1;
     }
     return false;
+}
+
+/* Repeated along all but the first of three dimensions or more, for which oneDNN has no fast code
+ * either. */
+static bool is_one_for_each(const hwnas_tensor *operand, const hwnas_tensor *out)
+{
+    return out->rank >= 3 && dim_of(operand, out, 0) > 1 &&
+           hwnas_tensor_count(operand) == out->dims[0];
 }
 
 static bool keeps_rows(const hwnas_graph *graph, const hwnas_node *node)
@@ -181,17 +195,33 @@ bool hwnas_onednn_take_scores(hwnas_fusion *f, void *into, int node)
     return true;
 }
 
-bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *into, int node)
+/* oneDNN takes the first operand for one of the result's shape. */
+static bool expands_first(const hwnas_graph *graph, const hwnas_node *node)
+{
+    const hwnas_tensor *out = hwnas_node_output(graph, node);
+    return !hwnas_same_shape(hwnas_node_input(graph, node, 0), out) &&
+           (!node->op->commutes || !hwnas_same_shape(hwnas_node_input(graph, node, 1), out));
+}
+
+/* Outside of images, where the library's primitives were not asked. */
+static bool is_slow_outside(const hwnas_fusion *f, const hwnas_node *node)
 {
     const hwnas_graph *graph = f->graph;
-    const hwnas_node *first = &graph->nodes[node];
-    const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
-    if (!may_begin(f, node) || finder->layouts[first->output] == HWNAS_ONEDNN_IMAGE ||
-        !reads_plain(f, first) || main_input(graph, first) < 0)
+    if (hwnas_onednn_finder_of(f)->layouts[node->output] == HWNAS_ONEDNN_IMAGE ||
+        !reads_plain(f, node) || main_input(graph, node) < 0)
         return false;
-    const hwnas_tensor *out = hwnas_node_output(graph, first), *operand = operand_of(graph, first);
-    if (!is_little(out) && (hwnas_same_shape(operand, out) ||
-                            (!differs_between(operand, out) && !is_column_of_each(operand, out))))
+    const hwnas_tensor *out = hwnas_node_output(graph, node), *other = operand_of(graph, node);
+    return is_little(out) || (!hwnas_same_shape(other, out) &&
+                              (differs_between(other, out) || is_column_of_each(other, out) ||
+                               is_one_for_each(other, out)));
+}
+
+bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *into, int node)
+{
+    const hwnas_node *first = &f->graph->nodes[node];
+    const hwnas_onednn_finder *finder = hwnas_onednn_finder_of(f);
+    if (!finder->is_refused || hwnas_node_is_whole(f->graph, first) || !is_binary(first) ||
+        !(finder->is_refused[node] || expands_first(f->graph, first) || is_slow_outside(f, first)))
         return false;
     begin(f, into, node);
     return true;
@@ -199,87 +229,141 @@ bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *into, int node)
 
 /* ---- Compiling ---- */
 
-/* How many of the last dimensions are a row: each operand either has all of them or none. */
-static int dims_of_rows(const hwnas_graph *graph, const group *g)
+/* An operand along the dimensions of a result, as these follow each other in memory. */
+typedef struct view {
+    int rank;
+    int64_t dims[HWNAS_MAX_RANK],
+        strides[HWNAS_MAX_RANK]; /* of the result; of the operand, values */
+} view;
+
+/* What is compiled. */
+typedef struct maker {
+    const hwnas_graph *graph;
+    const hwnas_onednn_layout *layouts; /* by tensor */
+    const group *group;
+    hwnas_onednn_step *step;
+    broadcasts *made;
+    int n_last; /* dimensions that are a row */
+} maker;
+
+static const hwnas_node *node_of(const maker *m, int k)
 {
-    const hwnas_tensor *out = &graph->tensors[g->chain.output];
-    int n = out->rank;
-    for (int k = 0; k < g->chain.n_nodes; k++) {
-        const hwnas_node *node = &graph->nodes[g->chain.nodes[k]];
-        if (!is_binary(node))
-            return 1;
-        const hwnas_tensor *operand = operand_of(graph, node);
-        const bool is_repeated = dim_of(operand, out, out->rank - 1) == 1;
-        for (int same = 1; same < n; same++) {
-            const int at = out->rank - 1 - same;
-            if (dim_of(operand, out, at) != (is_repeated ? 1 : out->dims[at]))
-                n = same;
-        }
+    return &m->graph->nodes[m->group->chain.nodes[k]];
+}
+
+static bool is_image(const maker *m, int tensor)
+{
+    return m->layouts[tensor] == HWNAS_ONEDNN_IMAGE;
+}
+
+/* From one value to the next along dimension `i`. */
+static int64_t stride_of(const maker *m, int tensor, int i)
+{
+    const hwnas_tensor *t = &m->graph->tensors[tensor];
+    int64_t stride = 1;
+    if (is_image(m, tensor) && i == 1)
+        return 1;
+    for (int k = i + 1; k < t->rank; k++)
+        stride *= t->dims[k];
+    return is_image(m, tensor) && i > 1 ? stride * t->dims[1] : stride;
+}
+
+/* Dimensions of 1 are left out, except for the last one where `keeps_last`. */
+static view view_of(const maker *m, const hwnas_node *node, int input, bool keeps_last)
+{
+    static const int of_image[] = {0, 2, 3, 1};
+    view v = {0};
+    const int tensor = node->inputs[input];
+    const hwnas_tensor *t = &m->graph->tensors[tensor], *out = hwnas_node_output(m->graph, node);
+    for (int i = 0; i < out->rank; i++) {
+        const int axis = is_image(m, node->output) ? of_image[i] : i;
+        if (out->dims[axis] == 1 && !(keeps_last && i == out->rank - 1))
+            continue;
+        v.dims[v.rank] = out->dims[axis];
+        v.strides[v.rank++] =
+            dim_of(t, out, axis) > 1 ? stride_of(m, tensor, axis - (out->rank - t->rank)) : 0;
     }
-    return n;
+    return v;
+}
+
+/* How many of the last dimensions are a row: each operand walks along all of them as along one. */
+static int dims_of_rows(const maker *m)
+{
+    const view a = view_of(m, node_of(m, 0), first_input(m->graph, node_of(m, 0)), false);
+    const view b = view_of(m, node_of(m, 0), 1 - first_input(m->graph, node_of(m, 0)), false);
+    int at = a.rank - 1;
+    while (at > 0 && a.strides[at - 1] == a.strides[at] * a.dims[at] &&
+           b.strides[at - 1] == b.strides[at] * b.dims[at])
+        at--;
+    return at < 0 ? 0 : a.rank - at;
 }
 
 /* Where an operand's values of each row are: dimensions that it passes alike are one. */
-static void find_rows(operation *o, const hwnas_tensor *operand, const hwnas_tensor *out,
-                      int n_last)
+static hwnas_onednn_operand find_rows(const maker *m, const hwnas_node *node, int input)
 {
-    int64_t stride = 1;
-    for (int i = out->rank - 1; i >= out->rank - n_last; i--)
-        stride *= dim_of(operand, out, i);
-    o->is_per_value = stride > 1;
-    for (int i = out->rank - n_last - 1; i >= 0; i--) {
-        const int64_t has = dim_of(operand, out, i), step = has > 1 ? stride : 0;
-        const int last = o->rank - 1;
-        stride *= has;
-        if (out->dims[i] == 1)
-            continue;
-        if (last >= 0 && o->strides[last] * o->dims[last] == step) {
-            o->dims[last] *= out->dims[i];
+    const view v = view_of(m, node, input, m->made->ends_with_softmax);
+    hwnas_onednn_operand o = {.input = (int)m->step->n_inputs,
+                              .step = v.rank ? v.strides[v.rank - 1] : 0};
+    for (int i = v.rank - m->n_last - 1; i >= 0; i--) {
+        const int last = o.rank - 1;
+        if (last >= 0 && o.strides[last] * o.dims[last] == v.strides[i]) {
+            o.dims[last] *= v.dims[i];
             continue;
         }
-        o->dims[o->rank] = out->dims[i];
-        o->strides[o->rank++] = step;
+        o.dims[o.rank] = v.dims[i];
+        o.strides[o.rank++] = v.strides[i];
     }
+    m->step->input_ids[m->step->n_inputs++] = node->inputs[input];
+    return o;
 }
 
-static void add_operation(broadcasts *b, hwnas_onednn_step *step, const hwnas_graph *graph,
-                          const hwnas_node *node, int n_last)
+static void begin_with(const maker *m, const hwnas_node *node)
 {
-    const int operand = node->inputs[1 - main_input(graph, node)];
-    const hwnas_tensor *t = &graph->tensors[operand];
-    operation *o = &b->operations[b->n_operations++];
-    *o = (operation){.input = -1};
+    const int input = first_input(m->graph, node), tensor = node->inputs[input];
+    m->made->first = find_rows(m, node, input);
+    m->made->may_overwrite =
+        m->graph->tensors[tensor].kind == HWNAS_TENSOR_ACTIVATION &&
+        hwnas_same_shape(&m->graph->tensors[tensor], hwnas_node_output(m->graph, node)) &&
+        is_image(m, tensor) == is_image(m, node->output);
+}
+
+static void add_operation(const maker *m, const hwnas_node *node)
+{
+    broadcasts *b = m->made;
+    const int input = 1 - first_input(m->graph, node);
+    const hwnas_tensor *t = hwnas_node_input(m->graph, node, input);
+    hwnas_onednn_operation *o = &b->operations[b->n_operations++];
     hwnas_onednn_binary(&o->alg, node);
     if (is_number(t)) {
-        hwnas_tensor_fill(t, &o->number);
+        o->other = (hwnas_onednn_operand){.input = -1};
+        hwnas_tensor_fill(t, &o->other.number);
         return;
     }
-    o->input = (int)step->n_inputs;
-    b->reads_itself |= operand == step->input_ids[0];
-    step->input_ids[step->n_inputs++] = operand;
-    find_rows(o, t, hwnas_node_output(graph, node), n_last);
+    b->may_overwrite &= node->inputs[input] != m->step->input_ids[0];
+    o->other = find_rows(m, node, input);
 }
 
 hwnas_status hwnas_onednn_broadcast_compile(hwnas_onednn_step *step, const hwnas_graph *graph,
-                                            const group *g, hwnas_arena *arena)
+                                            const group *g, const hwnas_onednn_layout *layouts,
+                                            hwnas_arena *arena)
 {
-    const hwnas_tensor *out = &graph->tensors[g->chain.output];
-    const hwnas_node *first = &graph->nodes[g->chain.nodes[0]];
-    const int n_last = dims_of_rows(graph, g);
-    broadcasts *b = step->state = hwnas_alloc(sizeof *b);
-    b->n = b->n_rows = 1;
-    for (int i = 0; i < out->rank; i++)
-        *(i < out->rank - n_last ? &b->n_rows : &b->n) *= out->dims[i];
-    step->n_inputs = step->n_outputs = 1;
-    step->input_ids =
-        hwnas_arena_alloc(arena, (1 + (size_t)g->chain.n_nodes) * sizeof *step->input_ids);
-    step->input_ids[0] = first->inputs[main_input(graph, first)];
+    maker m = {.graph = graph, .layouts = layouts, .group = g, .step = step, .n_last = 1};
+    const int n = g->chain.n_nodes;
+    broadcasts *b = m.made = step->state = hwnas_alloc(sizeof *b);
+    b->ends_with_softmax = node_of(&m, n - 1)->op->id == HWNAS_OP_SOFTMAX;
+    if (!b->ends_with_softmax)
+        m.n_last = dims_of_rows(&m);
+    step->n_inputs = 0;
+    step->n_outputs = 1;
+    step->input_ids = hwnas_arena_alloc(arena, (1 + (size_t)n) * sizeof *step->input_ids);
     step->output_ids = hwnas_arena_copy(arena, &g->chain.output, sizeof *step->output_ids);
-    for (int k = 0; k < g->chain.n_nodes; k++) {
-        const hwnas_node *node = &graph->nodes[g->chain.nodes[k]];
-        b->ends_with_softmax |= node->op->id == HWNAS_OP_SOFTMAX;
-        if (is_binary(node))
-            add_operation(b, step, graph, node, n_last);
-    }
+    begin_with(&m, node_of(&m, 0));
+    const view v = view_of(&m, node_of(&m, n - 1), 0, b->ends_with_softmax);
+    b->n = b->n_rows = 1;
+    for (int i = 0; i < v.rank; i++)
+        *(i < v.rank - m.n_last ? &b->n_rows : &b->n) *= v.dims[i];
+    for (int k = 0; k < n; k++)
+        if (is_binary(node_of(&m, k)))
+            add_operation(&m, node_of(&m, k));
     return HWNAS_OK;
 }

@@ -2,8 +2,8 @@
  * dimensions or of few values, and perhaps a softmax behind them, as a step.
  *
  * oneDNN 3.7 has reference code where an operand is repeated along some dimensions between others:
- * the bias of an attention that differs by head, the mask of its windows. These loops work row by
- * row while a row is in the first-level cache. */
+ * the bias of an attention that differs by head, the mask of its windows; and wherever the first
+ * operand is repeated. These loops work row by row while a row is in the first-level cache. */
 #ifndef HWNAS_DEVICE_ONEDNN_BROADCASTS_H
 #define HWNAS_DEVICE_ONEDNN_BROADCASTS_H
 
@@ -22,6 +22,7 @@ bool hwnas_onednn_take_broadcast(hwnas_fusion *f, void *group, int node);
 HWNAS_CHECKED hwnas_status hwnas_onednn_broadcast_compile(hwnas_onednn_step *step,
                                                           const hwnas_graph *graph,
                                                           const hwnas_onednn_group *group,
+                                                          const hwnas_onednn_layout *layouts,
                                                           hwnas_arena *arena);
 extern const hwnas_onednn_kind hwnas_onednn_broadcasts;
 

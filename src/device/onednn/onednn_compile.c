@@ -181,7 +181,7 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     }
     if (group->is_broadcast) {
         s->kind = &hwnas_onednn_broadcasts;
-        return hwnas_onednn_broadcast_compile(s, c->graph, group, exec->arena);
+        return hwnas_onednn_broadcast_compile(s, c->graph, group, c->groups.layouts, exec->arena);
     }
     if (group->is_dynamic) {
         s->kind = &hwnas_onednn_dynamic;
