@@ -325,6 +325,50 @@ static void attention_takes_a_bias_of_every_rank(void **state)
     hwnas_device_close(ref);
 }
 
+/* The step that a node is in. */
+static const hwnas_exec_step *step_of(hwnas_exec *exec, const hwnas_graph *graph, hwnas_op_id op)
+{
+    const hwnas_exec_step *steps, *found = NULL;
+    for (size_t i = 0, n = exec->ops->steps(exec, &steps); i < n; i++)
+        for (size_t k = 0; k < steps[i].n_nodes; k++)
+            if (graph->nodes[steps[i].nodes[k]].op->id == op)
+                found = &steps[i];
+    assert_non_null(found);
+    return found;
+}
+
+/* One head of images: its result is turned, then reshaped. In one partition with both oneDNN would
+ * compute the attention by its reference code, 400 times slower. */
+static void a_reshape_behind_turned_attention_stays_outside(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *order, *shape;
+    } cases[] = {{"order=0,2,1", "shape=4,8,9"}, {"order=2,0,1", "shape=2,8,9"}};
+    const int64_t q_dims[] = {2, 72, 4, 0}, k_dims[] = {2, 4, 72, 0};
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        const bool is_scaled = i % 2;
+        hwnas_graph *graph = hwnas_graph_new("turned", 1);
+        hwnas_exec *exec;
+        int x = add(graph, "matmul", "", add_input(graph, q_dims), add_input(graph, k_dims));
+        if (is_scaled)
+            x = add(graph, "mul", "", x, add_input(graph, (int64_t[]){1, 0}));
+        x = add(graph, "softmax", "", x, -1);
+        x = add(graph, "matmul", "", x, add_input(graph, q_dims));
+        x = add(graph, "transpose", cases[i / 2].order, x, -1);
+        hwnas_graph_add_output(graph, add(graph, "reshape", cases[i / 2].shape, x, -1));
+        hwnas_device *ref = open_device("ref", 1), *cpu = open_device("cpu", 1);
+        compare(cases[i / 2].order, cpu, graph, ref, graph, 1);
+        ok(hwnas_device_compile(&exec, cpu, graph, NULL));
+        assert_ptr_not_equal(step_of(exec, graph, HWNAS_OP_RESHAPE),
+                             step_of(exec, graph, HWNAS_OP_MATMUL));
+        hwnas_exec_free(exec);
+        hwnas_device_close(cpu);
+        hwnas_device_close(ref);
+        hwnas_graph_free(graph);
+    }
+}
+
 /* ---- bf16 ---- */
 
 /* In a precision that the processor may lack: within some roundings of the largest value. */
@@ -506,6 +550,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(images_take_operands_of_every_rank),
         cmocka_unit_test(sums_behind_norms_stay),
         cmocka_unit_test(attention_takes_a_bias_of_every_rank),
+        cmocka_unit_test(a_reshape_behind_turned_attention_stays_outside),
         cmocka_unit_test(what_bf16_must_not_fuse),
         cmocka_unit_test(bf16_products_of_rows_take_operands),
         cmocka_unit_test(bf16_sums_take_operands),

@@ -164,12 +164,22 @@ static bool leaves_values(const hwnas_graph *graph, const hwnas_node *transpose)
     return true;
 }
 
-/* At the end of an attention it goes into the partition; elsewhere it need not be done at all. */
+/* Whether what was last still is. */
+static bool keeps_last(const hwnas_node *transpose)
+{
+    const hwnas_attr *order = hwnas_node_attr(transpose, "order");
+    return order->ints[order->n - 1] == order->n - 1;
+}
+
+/* At the end of an attention it goes into the partition; elsewhere it need not be done at all.
+ * Behind a transpose of three dimensions that moves the last one the whole attention would be
+ * reference code with it. */
 static bool follows_transpose(const hwnas_graph *graph, const hwnas_node *node)
 {
-    const int producer = hwnas_node_input(graph, node, 0)->producer;
-    const hwnas_node *before = producer < 0 ? NULL : &graph->nodes[producer];
-    return hwnas_node_is(before, HWNAS_OP_TRANSPOSE) && !leaves_values(graph, before);
+    const hwnas_tensor *in = hwnas_node_input(graph, node, 0);
+    const hwnas_node *before = in->producer < 0 ? NULL : &graph->nodes[in->producer];
+    return hwnas_node_is(before, HWNAS_OP_TRANSPOSE) && !leaves_values(graph, before) &&
+           (in->rank == 4 || keeps_last(before));
 }
 
 static void lower_order(op *o)
