@@ -78,8 +78,12 @@ static const hwnas_py *spell(hwnas_torch_scope *s, const hwnas_stmt *stmt,
         is_general |= !hwnas_py_is_number(hwnas_torch_attribute(s, stmt, a->attr), a->fallback);
     if (is_general)
         module = row->general;
+    /* Of a sequence batch_norm normalises the features, PyTorch's the dimension behind the batch.
+     */
+    const bool is_by_rank = row->looks_at == HWNAS_TORCH_RANK;
+    const bool is_sequence = is_by_rank && seen->after.n == 2;
     if (row->takes)
-        args[n++] = hwnas_torch_length(s, seen, row->takes);
+        args[n++] = hwnas_torch_length(s, seen, is_sequence ? HWNAS_TORCH_FEATURES : row->takes);
     if (row->literal)
         args[n++] = bare(s, row->literal);
     for (const hwnas_torch_argument *a = row->arguments; a->attr; a++) {
@@ -94,7 +98,9 @@ static const hwnas_py *spell(hwnas_torch_scope *s, const hwnas_stmt *stmt,
     if (row->may_overwrite && s->is_fresh)
         args[n++] =
             hwnas_torch_keyword(s, "inplace", hwnas_torch_truth(s, hwnas_py_int(s->arena, 1)));
-    if (row->looks_at == HWNAS_TORCH_RANK) /* "nn.BatchNorm%dd" */
+    if (is_sequence)
+        module = "BatchNorm1d";
+    else if (is_by_rank) /* "nn.BatchNorm%dd" */
         module =
             hwnas_arena_printf(s->arena, "%.*s%d%s", (int)strcspn(module, "%"), module,
                                seen->after.n > 2 ? seen->after.n - 1 : 1, strchr(module, '%') + 2);

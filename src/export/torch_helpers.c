@@ -12,6 +12,11 @@ const hwnas_torch_helper hwnas_torch_helpers[] = {
                "\n"
                "    def forward(self, x):\n"
                "        return super().forward(x.transpose(1, 2)).transpose(1, 2)\n"},
+    {"BatchNorm1d", "class BatchNorm1d(nn.BatchNorm1d):\n"
+                    "    \"\"\"Of the features of sequences of batch x length x features.\"\"\"\n"
+                    "\n"
+                    "    def forward(self, x):\n"
+                    "        return super().forward(x.transpose(1, 2)).transpose(1, 2)\n"},
     {"HardSigmoid", "class HardSigmoid(nn.Module):\n"
                     "    def __init__(self, alpha=1 / 6, beta=0.5):\n"
                     "        super().__init__()\n"

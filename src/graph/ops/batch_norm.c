@@ -46,6 +46,38 @@ static hwnas_status make_weights(hwnas_graph *graph, hwnas_node *node)
     return HWNAS_OK;
 }
 
+/* Of a sequence (batch x length x features) the channels are the features, as they are for conv1d:
+ * an image of one row is normalised. */
+static hwnas_status build(int *out, hwnas_graph *graph, const hwnas_node *node)
+{
+    enum { N_STEPS = 5 };
+    const hwnas_tensor in = *hwnas_node_input(graph, node, 0);
+    if (in.rank != 3)
+        return HWNAS_OK;
+    const hwnas_attr swap = {.is_set = true, .n = 3, .ints = {0, 2, 1}};
+    const hwnas_attr image = {
+        .is_set = true, .n = 4, .ints = {in.dims[0], in.dims[2], 1, in.dims[1]}};
+    const hwnas_attr row = {.is_set = true, .n = 3, .ints = {in.dims[0], in.dims[2], in.dims[1]}};
+    const struct {
+        hwnas_op_id op;
+        const char *suffix;
+        const hwnas_attr *attrs;
+    } steps[N_STEPS] = {
+        {HWNAS_OP_TRANSPOSE, ".features_first", &swap},
+        {HWNAS_OP_RESHAPE, ".image", &image},
+        {HWNAS_OP_BATCH_NORM, ".norm", node->attrs},
+        {HWNAS_OP_RESHAPE, ".sequence", &row},
+        {HWNAS_OP_TRANSPOSE, "", &swap},
+    };
+    *out = node->inputs[0];
+    for (int i = 0; i < N_STEPS; i++) {
+        const char *name = hwnas_arena_printf(graph->arena, "%s%s", node->name, steps[i].suffix);
+        TRY(hwnas_graph_add_node(out, graph, hwnas_ops[steps[i].op], name, steps[i].attrs, 1, out,
+                                 steps[i].op == HWNAS_OP_BATCH_NORM));
+    }
+    return HWNAS_OK;
+}
+
 static void read_weights(const hwnas_graph *graph, hwnas_node *node)
 {
     node->attrs[AFFINE].ints[0] = hwnas_node_input(graph, node, 1)->is_parameter;
@@ -109,6 +141,7 @@ const hwnas_op hwnas_op_batch_norm = {
     .min_weights = 4,
     .max_weights = 4,
     .n_statistics = 2,
+    .build = build,
     .make_weights = make_weights,
     .read_weights = read_weights,
     .infer = infer,
