@@ -133,8 +133,8 @@ static hwnas_status parse_labels(size_t *n_given, hwnas_arch *arch, const hwnas_
         at += length + joint;
     }
     if (at < n + joint) {
-        snprintf(what, sizeof what, "'%s' has more than %zu values", choice->name,
-                 choice->n_positions);
+        snprintf(what, sizeof what, "'%s' has more than %zu value%s", choice->name,
+                 choice->n_positions, choice->n_positions == 1 ? "" : "s");
         return bad_code(space, code, what);
     }
     *n_given = p;
@@ -154,8 +154,8 @@ static hwnas_status check_given(const hwnas_arch *arch, const size_t *n_given, c
         if (n == n_given[c])
             continue;
         if (n_given[c] || space->n_choices == 1)
-            snprintf(what, sizeof what, "'%.60s' has %zu values, %zu are needed", choice->name,
-                     n_given[c], n);
+            snprintf(what, sizeof what, "'%.60s' has %zu of %zu values that are needed",
+                     choice->name, n_given[c], n);
         else
             snprintf(what, sizeof what, "'%.60s' is missing", choice->name);
         return bad_code(space, code, what);

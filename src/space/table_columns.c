@@ -153,14 +153,68 @@ hwnas_status hwnas_table_columns_find(hwnas_table_columns *out, const hwnas_spac
     return out->is_code ? HWNAS_OK : find_rest(out, space, csv);
 }
 
-static void add_choice(hwnas_str *code, const hwnas_table_column *column,
+/* A word as the gene spells it; where it spells none so, a number as it spells that number:
+ * programs write 16 as 16.0. */
+static void add_word(hwnas_str *code, const hwnas_gene *gene, const char *word)
+{
+    char *end;
+    const double number = strtod(word, &end);
+    const bool is_number = end > word && !*end;
+    const char *same = NULL;
+    for (size_t v = 0; v < gene->n_values; v++) {
+        const char *label = gene->labels[v];
+        if (!strcmp(label, word)) {
+            same = NULL;
+            break;
+        }
+        if (is_number && strtod(label, &end) == number && end > label && !*end)
+            same = label;
+    }
+    hwnas_str_add(code, same ? same : word);
+}
+
+/* The values of all positions in one cell: as in a code, or "2 8 4", "[2, 8, 4]", "2.8.4". */
+static void add_list(hwnas_str *code, const hwnas_space *space, const hwnas_choice *choice,
+                     const char *cell)
+{
+    static const char usual[] = " ,;\t";
+    size_t n = strlen(cell), p = 0;
+    const bool is_enclosed =
+        n > 1 && ((cell[0] == '[' && cell[n - 1] == ']') || (cell[0] == '(' && cell[n - 1] == ')'));
+    char *list = hwnas_printf("%.*s", (int)(is_enclosed ? n - 2 : n), cell + is_enclosed);
+    char *rest = list, *word;
+    const char between[] = {choice->separator, 0};
+    const bool is_spaced = strpbrk(list, usual);
+    if (!is_spaced && choice->short_labels && !strchr(list, choice->separator))
+        hwnas_str_add(code, list);
+    else
+        while ((word = strsep(&rest, is_spaced ? usual : between))) {
+            if (is_spaced && !*word)
+                continue;
+            if (p && !choice->short_labels)
+                hwnas_str_addn(code, &choice->separator, 1);
+            if (p < choice->n_positions)
+                add_word(code, &space->genes[choice->first_gene + p], word);
+            else
+                hwnas_str_add(code, word); /* one too many, of which the reader of codes tells */
+            p++;
+        }
+    free(list);
+}
+
+static void add_choice(hwnas_str *code, const hwnas_table_column *column, const hwnas_space *space,
                        const hwnas_choice *choice, const hwnas_csv *csv, size_t row)
 {
     hwnas_str_addf(code, "%s=", choice->name);
+    if (column->n == 1 && choice->n_positions > 1) {
+        add_list(code, space, choice, hwnas_csv_cell(csv, row, *column->columns));
+        return;
+    }
     for (size_t p = 0; p < column->n; p++) {
         if (p && !choice->short_labels)
             hwnas_str_addn(code, &choice->separator, 1);
-        hwnas_str_add(code, hwnas_csv_cell(csv, row, column->columns[p]));
+        add_word(code, &space->genes[choice->first_gene + p],
+                 hwnas_csv_cell(csv, row, column->columns[p]));
     }
 }
 
@@ -174,6 +228,6 @@ void hwnas_table_columns_code(hwnas_str *out, const hwnas_table_columns *columns
     }
     for (size_t c = 0; c < space->n_choices; c++) {
         hwnas_str_add(out, c ? "," : "");
-        add_choice(out, &columns->of[c], &space->choices[c], csv, row);
+        add_choice(out, &columns->of[c], space, &space->choices[c], csv, row);
     }
 }

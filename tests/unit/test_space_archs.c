@@ -121,12 +121,12 @@ static void wrong_codes_are_refused(void **state)
     static const struct {
         const char *space, *code, *word;
     } cases[] = {
-        {"nas_bench_macro", "", "'op' has 0 values, 8 are needed"},
-        {"nas_bench_macro", "0000000", "'op' has 7 values, 8 are needed"},
+        {"nas_bench_macro", "", "'op' has 0 of 8 values that are needed"},
+        {"nas_bench_macro", "0000000", "'op' has 7 of 8 values that are needed"},
         {"nas_bench_macro", "000000000", "more than 8 values"},
         {"nas_bench_macro", "00000003", "'3' is not a value of 'op' at position 8"},
         {"nas_bench_macro", "0000 000", "' ' is not a value"},
-        {"nas_bench_macro", "op=0000000", "'op' has 7 values"},
+        {"nas_bench_macro", "op=0000000", "'op' has 7 of 8 values"},
         {"nas_bench_macro", "k=00000000", "'k=00000000' is not a choice"},
         {"accel_nasbench", "", "'e' is missing"},
         {"accel_nasbench", "1666666", "'1666666' is not a choice"},
@@ -135,11 +135,11 @@ static void wrong_codes_are_refused(void **state)
         {"accel_nasbench", "e=1666666,k=3353553,l=1223341,se=1111111,", "ends with ','"},
         {"accel_nasbench", "e=1666666,,k=3353553,l=1223341,se=1111111", "'' is not a choice"},
         {"accel_nasbench", "e=1666666,k=3353553,l=4223341,se=1111111", "'4' is not a value of 'l'"},
-        {"accel_nasbench", "e=1666666,k=335355,l=1223341,se=1111111", "'k' has 6 values"},
+        {"accel_nasbench", "e=1666666,k=335355,l=1223341,se=1111111", "'k' has 6 of 7 values"},
         {"accel_nasbench", "E=1666666,k=3353553,l=1223341,se=1111111", "is not a choice"},
         {"lstm_text", "embed=50,layers=1,cell=gru,both=0,read=last", "'units' is missing"},
         {"lstm_text", "embed=50,layers=2,cell=gru,units=64,both=0,read=last",
-         "'units' has 1 values, 2 are needed"},
+         "'units' has 1 of 2 values that are needed"},
         {"lstm_text", "embed=50,layers=1,cell=gru,units=64.,both=0,read=last",
          "'' is not a value of 'units'"},
     };

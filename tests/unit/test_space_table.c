@@ -103,6 +103,66 @@ static void table_reads_one_column_for_each_choice(void **state)
     hwnas_table_free(table);
 }
 
+/* As other programs write lists and numbers. */
+static void table_takes_lists(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"16.8,relu",       "16 8,relu",     "\"[16, 8]\",relu",
+                                       "\"(16,8)\",relu", "16.0;8.0,relu", "  16\t8 ,relu"};
+    static const char *const wrong[][2] = {
+        {"16 8 8,relu", "'width' has more than 2 values"},
+        {"16,relu", "'width' has 1 of 2 values that are needed"},
+        {"16 9,relu", "'9' is not a value of 'width' at position 2"},
+        {"16.5 8,relu", "is not a value of 'width' at position"},
+    };
+    static const char *const codes[][2] = {
+        {"214", "depth=214,size=8"}, {"2.1.4", "depth=214,size=8"}, {"2 1 4", "depth=214,size=8"}};
+    hwnas_table *table = NULL;
+    hwnas_space *mix = NULL, *deep = NULL;
+    write_text(
+        "lists.yaml",
+        "hwnas: 1\nname: lists\ninput: {image: [3, 8, 8]}\nchoices:\n  width: {each_of: 2, "
+        "values: [8, 16]}\n  act: {values: [relu, sigmoid]}\nnetwork:\n"
+        "  - conv: {out: \"width[0]\", kernel: 1}\n  - conv: {out: \"width[1]\", kernel: 1}\n"
+        "  - switch: act\n    cases: {relu: [relu], sigmoid: [sigmoid]}\n");
+    assert_int_equal(hwnas_space_load(&mix, in_dir("lists.yaml")), HWNAS_OK);
+    for (size_t i = 0; i < COUNT(good); i++) {
+        char *text = hwnas_printf("width,act,acc\n%s,1\n", good[i]);
+        write_text("lists.csv", text);
+        free(text);
+        assert_int_equal(hwnas_table_load(&table, mix, in_dir("lists.csv")), HWNAS_OK);
+        char *code = hwnas_arch_code(table->archs[0]);
+        assert_string_equal(code, "width=16.8,act=relu");
+        free(code);
+        hwnas_table_free(table);
+    }
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        char *text = hwnas_printf("width,act,acc\n%s,1\n", wrong[i][0]);
+        write_text("lists.csv", text);
+        free(text);
+        assert_failed(hwnas_table_load(&table, mix, in_dir("lists.csv")), HWNAS_E_INPUT,
+                      wrong[i][1], "");
+    }
+    hwnas_space_free(mix);
+
+    write_text("deep.yaml",
+               "hwnas: 1\nname: deep\ninput: {image: [3, 8, 8]}\nchoices:\n  depth: {each_of: 3, "
+               "values: [1, 2, 4]}\n  size: {values: [8, 16]}\nnetwork:\n  - repeat: depth[0]\n"
+               "    do: [{conv: {out: size, kernel: 1}}]\n");
+    assert_int_equal(hwnas_space_load(&deep, in_dir("deep.yaml")), HWNAS_OK);
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        char *text = hwnas_printf("depth,size,acc\n%s,8.0,1\n", codes[i][0]);
+        write_text("lists.csv", text);
+        free(text);
+        assert_int_equal(hwnas_table_load(&table, deep, in_dir("lists.csv")), HWNAS_OK);
+        char *code = hwnas_arch_code(table->archs[0]);
+        assert_string_equal(code, codes[i][1]);
+        free(code);
+        hwnas_table_free(table);
+    }
+    hwnas_space_free(deep);
+}
+
 static void table_refuses(void **state)
 {
     (void)state;
@@ -183,6 +243,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(table_finds_the_first_of_repeated_rows),
         cmocka_unit_test(table_takes_foreign_names),
         cmocka_unit_test(table_reads_one_column_for_each_choice),
+        cmocka_unit_test(table_takes_lists),
         cmocka_unit_test(table_refuses),
         cmocka_unit_test(table_predictor_looks_up),
         cmocka_unit_test(table_predictor_refuses),
