@@ -207,7 +207,7 @@ simulate() {
         for f in d['front'] for t in d['thorough'] if f['trial'] == t['trial'])"
     is out "not d['confirmed']"
     ends 0 study show study.db
-    says out "networks of the front again on cuda:0"
+    says out "network* of the front again on cuda:0"
     # Going on measures none of them a second time.
     grep -v ^trials out >first
     ends 0 search job.yaml --verify none --study study.db --resume --json

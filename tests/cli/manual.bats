@@ -51,7 +51,7 @@ setup() {
         grep -A1 -F '\-\-shape' "$MANUAL/hwnas-${command##*/}.1" | grep -F 'by name n=128'
         n=$((n + 1))
     done
-    [ $n -eq 3 ]
+    [ $n -eq 5 ]
 }
 
 @test "mandoc and groff find nothing wrong with the pages" {
