@@ -83,8 +83,10 @@ hwnas_digest hwnas_graph_digest(const hwnas_graph *graph)
             tensors[t] = tensor_hash(&graph->tensors[t], HWNAS_TENSOR_WEIGHT, n_readers[t]);
     for (size_t i = 0; i < graph->n_inputs; i++) {
         const hwnas_tensor *input = &graph->tensors[graph->inputs[i]];
+        /* Which floats a file has is no part of a network: in which it runs is said elsewhere. */
+        const hwnas_dtype dtype = hwnas_dtype_is_whole(input->dtype) ? input->dtype : HWNAS_FLOAT32;
         tensors[graph->inputs[i]] =
-            tensor_hash(input, HWNAS_TENSOR_INPUT + ((int64_t)input->dtype << 8), (int64_t)i);
+            tensor_hash(input, HWNAS_TENSOR_INPUT + ((int64_t)dtype << 8), (int64_t)i);
     }
     for (size_t n = 0; n < graph->n_nodes; n++) {
         const int out = graph->nodes[n].output;

@@ -280,7 +280,11 @@ static void write_attr_input(writer *w, Onnx__NodeProto *to, const hwnas_node *n
     const hwnas_attr *attr = &node->attrs[i];
     const char *name = hwnas_arena_printf(w->arena, "%s.%s", node->name, row->name);
     if (row->kind == HWNAS_ATTR_NUMBER) {
-        hwnas_onnx_add_number(w, name, hwnas_node_input(w->from, node, 0), attr->number);
+        /* The rate of a dropout is a float, whatever it is of. */
+        static const hwnas_tensor a_float = {.dtype = HWNAS_FLOAT32};
+        const bool is_rate = node->op->id == HWNAS_OP_DROPOUT;
+        hwnas_onnx_add_number(w, name, is_rate ? &a_float : hwnas_node_input(w->from, node, 0),
+                              attr->number);
     } else {
         int64_t *length = hwnas_arena_alloc(w->arena, sizeof *length);
         *length = attr->n;
