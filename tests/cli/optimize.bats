@@ -130,7 +130,6 @@ END
 }
 
 @test "all cores, and a limit without a unit, which is told" {
-    alone
     ends 0 optimize net.onnx $SAMPLES --constraints 'latency.p50 <= 900' --device null --threads all --trials 2 --minutes 1 --json
     says err "note: the limit of latency.p50 is taken as 900 ms; write 900 x for a multiple of what the model has"
     "$HWNAS" study show net-opt.db --json >show
