@@ -173,6 +173,14 @@ void hwnas_graph_add_output(hwnas_graph *graph, int tensor)
     append_index(&graph->outputs, &graph->n_outputs, tensor);
 }
 
+bool hwnas_graph_is_output(const hwnas_graph *graph, int tensor)
+{
+    for (size_t i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i] == tensor)
+            return true;
+    return false;
+}
+
 void hwnas_graph_add_absent(hwnas_graph *graph, const char *name)
 {
     graph->absent = hwnas_realloc(graph->absent, (graph->n_absent + 1) * sizeof *graph->absent);

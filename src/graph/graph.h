@@ -44,6 +44,7 @@ HWNAS_CHECKED hwnas_status hwnas_graph_add_node(int *out_tensor, hwnas_graph *gr
                                                 const hwnas_attr *attrs, int n_inputs,
                                                 const int *inputs, bool make_weights);
 void hwnas_graph_add_output(hwnas_graph *graph, int tensor);
+bool hwnas_graph_is_output(const hwnas_graph *graph, int tensor);
 /* An input that has no values and so is no tensor; the name is copied. */
 void hwnas_graph_add_absent(hwnas_graph *graph, const char *name);
 /* Whole numbers that a graph's input may hold: 0 to the result less one. As many as the smallest

@@ -202,14 +202,6 @@ hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
     return HWNAS_OK;
 }
 
-static bool is_output(const hwnas_graph *graph, int tensor)
-{
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        if (graph->outputs[i] == tensor)
-            return true;
-    return false;
-}
-
 static bool is_listed(const Onnx__GraphProto *from, const char *name)
 {
     for (size_t i = 0; i < from->n_output; i++)
@@ -228,7 +220,7 @@ static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
         TRY(hwnas_onnx_make_weight(r, value, false));
     int tensor = value->tensor;
     const hwnas_tensor *made = &r->graph->tensors[tensor];
-    const bool is_taken = is_output(r->graph, tensor);
+    const bool is_taken = hwnas_graph_is_output(r->graph, tensor);
     if (!strcmp(made->name, from->name)) {
         if (is_taken)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is listed twice", from->name);

@@ -348,14 +348,6 @@ static void write_node(writer *w, const hwnas_node *node)
     }
 }
 
-static bool is_output(const hwnas_graph *graph, int tensor)
-{
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        if (graph->outputs[i] == tensor)
-            return true;
-    return false;
-}
-
 static Onnx__GraphProto *write_graph(writer *w)
 {
     const hwnas_graph *from = w->from;
@@ -382,7 +374,7 @@ static Onnx__GraphProto *write_graph(writer *w)
         if (w->is_packed_node[i])
             continue; /* a part of the product's node */
         write_node(w, &from->nodes[i]);
-        if (!is_output(from, from->nodes[i].output))
+        if (!hwnas_graph_is_output(from, from->nodes[i].output))
             hwnas_onnx_add_shape(w, hwnas_node_output(from, &from->nodes[i])->name,
                                  hwnas_node_output(from, &from->nodes[i]));
     }
