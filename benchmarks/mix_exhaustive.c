@@ -1,6 +1,7 @@
-/* Does `--dtype mixed` find the best choice of layers? For small networks every subset of the
- * layers in 8-bit integers, beside f32 and beside bf16, is run on the samples; those within the
- * limit are measured in turns with what was chosen, the fastest of them twice.
+/* Does `--dtype mixed-bf16` find the best choice of layers? For small networks every choice of f32,
+ * bf16 (where the processor has it) and 8-bit integers for each layer, and the whole network in
+ * bf16, is run on the samples; those within the limit are measured in turns with what was chosen,
+ * the fastest of them twice.
  * usage: benchmarks/mix_exhaustive [--quick] [PERCENT]
  * PERCENT: the limit on the error (1). --quick: the smallest network, shorter. */
 #include <math.h>
@@ -14,13 +15,16 @@
 #include "precision/mix.h"
 #include "profile/model_load.h"
 
-enum { MOST_LAYERS = 8, MOST_WAYS = 2 << MOST_LAYERS, GOAL = 97 };
+enum { MOST_LAYERS = 6, MOST_WAYS = 729 + 1 /* 3^6 choices, and all in bf16 */, GOAL = 97 };
 /* The fastest of all race once more, for so many times as long. */
 enum { FINALISTS = 5, FINAL = 4 };
 
+/* Digits of a choice. */
+static const hwnas_precision kinds_of[] = {HWNAS_F32, HWNAS_S8, HWNAS_BF16};
+
 typedef struct way {
     hwnas_precision floats;
-    unsigned subset; /* of layers in bytes */
+    unsigned choice; /* a digit for each layer, the first one's is the last */
     hwnas_graph *graph;
     hwnas_judgement to_chosen; /* how its time differs from that of the chosen one */
 } way;
@@ -33,28 +37,37 @@ static void must(hwnas_status status)
     exit(2);
 }
 
+/* Whether it is within the limit: then it is one of them. */
+static bool add_way(way *out, const hwnas_mix_options *options, hwnas_answers *answers,
+                    const hwnas_precision *kinds, hwnas_precision floats)
+{
+    hwnas_output_error error;
+    must(hwnas_answers_compare(&error, NULL, answers, kinds, floats, 0));
+    if (error.largest > options->max_error)
+        return false;
+    *out = (way){.floats = floats};
+    must(hwnas_answers_make(&out->graph, answers, kinds));
+    return true;
+}
+
 /* Those within the limit. */
-static int find_ways(way *out, const hwnas_mix *mix, const hwnas_mix_options *options)
+static int find_ways(way *out, unsigned n_kinds, const hwnas_mix *mix, hwnas_answers *answers,
+                     const hwnas_mix_options *options)
 {
     int n = 0;
-    hwnas_answers *answers;
-    bool *stays_float = calloc(mix->folded->n_nodes + 1, sizeof *stays_float);
-    must(hwnas_answers_open(&answers, mix->folded, options));
-    const int n_floats = hwnas_answers_has_native(answers, HWNAS_BF16) ? 2 : 1;
-    for (int f = 0; f < n_floats; f++)
-        for (unsigned subset = 0; subset < 1U << mix->n_layers; subset++) {
-            hwnas_output_error error;
-            const hwnas_precision floats = f ? HWNAS_BF16 : HWNAS_F32;
-            for (size_t i = 0; i < mix->n_layers; i++)
-                stays_float[mix->layers[i].node] = !(subset >> i & 1);
-            must(hwnas_answers_compare(&error, NULL, answers, stays_float, floats, 0));
-            if (error.largest > options->max_error)
-                continue;
-            out[n] = (way){.floats = floats, .subset = subset};
-            must(hwnas_answers_quantize(&out[n++].graph, answers, stays_float));
-        }
-    hwnas_answers_close(answers);
-    free(stays_float);
+    unsigned n_choices = 1;
+    hwnas_precision *kinds = calloc(mix->folded->n_nodes + 1, sizeof *kinds);
+    for (size_t i = 0; i < mix->n_layers; i++)
+        n_choices *= n_kinds;
+    if (n_kinds > 2)
+        n += add_way(&out[n], options, answers, kinds, HWNAS_BF16);
+    for (unsigned choice = 0; choice < n_choices; choice++) {
+        for (size_t i = 0, left = choice; i < mix->n_layers; i++, left /= n_kinds)
+            kinds[mix->layers[i].node] = kinds_of[left % n_kinds];
+        if (add_way(&out[n], options, answers, kinds, HWNAS_F32))
+            out[n++].choice = choice;
+    }
+    free(kinds);
     return n;
 }
 
@@ -98,11 +111,11 @@ static void race_ways(way *ways, int n, const hwnas_mix *mix, const hwnas_mix_op
     qsort(ways, (size_t)n_last, sizeof *ways, by_ratio);
 }
 
-/* "ssfs beside f32" */
-static void print_way(const hwnas_mix *mix, const way *w)
+/* "sbfs beside f32" */
+static void print_way(const hwnas_mix *mix, const way *w, unsigned n_kinds)
 {
-    for (size_t i = 0; i < mix->n_layers; i++)
-        putchar(w->subset >> i & 1 ? 's' : 'f');
+    for (unsigned i = 0, left = w->choice; i < mix->n_layers; i++, left /= n_kinds)
+        putchar("fsb"[left % n_kinds]);
     printf(" beside %s", hwnas_precision_name(w->floats));
 }
 
@@ -115,7 +128,11 @@ static void try_network(const char *name, const hwnas_mix_options *options)
     must(hwnas_mix_choose(&mix, graph, options));
     if (mix.n_layers > MOST_LAYERS)
         must(hwnas_fail(HWNAS_E_INPUT, NULL, "%s has %zu layers", name, mix.n_layers));
-    const int n = find_ways(ways, &mix, options);
+    hwnas_answers *answers;
+    must(hwnas_answers_open(&answers, mix.folded, options));
+    const unsigned n_kinds = hwnas_answers_has_native(answers, HWNAS_BF16) ? 3 : 2;
+    const int n = find_ways(ways, n_kinds, &mix, answers, options);
+    hwnas_answers_close(answers);
     race_ways(ways, n, &mix, options);
     const hwnas_mix_way *chosen = &mix.ways[mix.chosen];
     const hwnas_judgement *best = &ways[0].to_chosen;
@@ -125,7 +142,7 @@ static void try_network(const char *name, const hwnas_mix_options *options)
            name, word, hwnas_precision_name(chosen->floats), 100 * chosen->error.largest,
            1e6 * chosen->time.p50, 1e6 * mix.ways[HWNAS_MIX_F32].time.p50, n,
            100 * options->max_error);
-    print_way(&mix, &ways[0]);
+    print_way(&mix, &ways[0], n_kinds);
     printf(", takes %.3f [%.3f, %.3f] of its time\n", best->ratio, best->low, best->high);
     free(word);
     char figure[64];

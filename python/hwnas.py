@@ -1617,7 +1617,7 @@ def plan(job: Job = None, *, study: Optional[PathLike] = None, **keys: Any) -> R
 
 class Mix(NamedTuple):
     """Which layers are in 8-bit integers, where each has a precision of its own: `layers` has a letter
-    for each of `n_layers`, "s" where it is, or "f"; the others are in `floats`. `error`: of outputs
+    for each of `n_layers`, "s" where it is, "b" in bf16 by itself, or "f" in `floats`. `error`: of outputs
     beside f32 on `samples` of the job's data (0: random inputs), a share, at most `max_error` (infinite:
     accuracy alone judged). With labels `metric` says what `accuracy` is, in percent on samples held
     out, and that of f32; it might be `max_loss` points below f32 on those that chose."""

@@ -61,7 +61,8 @@ typedef struct hwnas_study_mix {
     const char *device;     /* as the job names it; of a phase its name, or "decode.NAME" */
     hwnas_precision floats; /* of the other layers: HWNAS_F32 or HWNAS_BF16 */
     size_t n_layers, n_s8;  /* that could be in 8-bit integers; that are */
-    const char *layers;     /* a letter for each of n_layers, in the network's order: 's', or 'f' */
+    /* A letter for each of n_layers, in the network's order: 's', 'b' in bf16 by itself, or 'f'. */
+    const char *layers;
     /* Of outputs beside f32, and its limit, infinite: accuracy alone judged; shares. On so many
      * samples of the job's data; 0: on random inputs. */
     double error, max_error;

@@ -83,8 +83,8 @@ hwnas_status hwnas_network_mix(hwnas_report **out, const hwnas_network *network,
     if (found->mix.is_unstable)
         hwnas_report_add_note(*out, "the machine was disturbed while they were measured");
     if (found->mix.ways[found->mix.chosen].floats != HWNAS_F32)
-        hwnas_report_add_note(*out, "the file cannot say bf16: --dtype bf16 of profile, run and "
-                                    "evaluate computes its floats in it");
+        hwnas_report_add_note(*out, "the file is in f32: --dtype bf16 of profile, run and evaluate "
+                                    "computes it in bf16");
     if (!data)
         hwnas_report_add_note(*out,
                               "ranges and errors are of random inputs: --data FILE has yours");

@@ -13,5 +13,6 @@ float hwnas_half_value(uint16_t half);
 
 /* bfloat16: the upper half of a float. */
 uint16_t hwnas_bfloat16_of(float value);
+float hwnas_bfloat16_value(uint16_t bfloat16);
 
 #endif

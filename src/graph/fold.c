@@ -11,6 +11,7 @@
 #include "graph/op.h"
 #include "graph/quantize_graph.h"
 #include "graph/rewrite.h"
+#include "graph/rounding.h"
 
 typedef hwnas_rewrite rewrite;
 
@@ -86,7 +87,7 @@ static hwnas_status fold_norm(rewrite *r, const hwnas_node *layer, const hwnas_n
 
 static bool is_constant(const rewrite *r, const hwnas_node *node)
 {
-    if (hwnas_is_int8_kernel(r->from, node))
+    if (hwnas_is_int8_kernel(r->from, node) || hwnas_is_rounded_kernel(r->from, node))
         return false;
     for (int i = 0; i < node->n_inputs; i++) {
         const int place = r->place[node->inputs[i]];

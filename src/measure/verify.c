@@ -9,6 +9,7 @@
 #include "graph/op.h"
 #include "graph/pack_weights.h"
 #include "graph/quantize_graph.h"
+#include "graph/rounding.h"
 
 /* fp32 differs by the order of its sums alone. A rounding to bf16 is off by 2^-9 at most, one to
  * f16 or tf32 by 2^-12 or 2^-11; some ten to a hundred of them one after the other, each of another
@@ -245,7 +246,9 @@ hwnas_status hwnas_expected_compare(hwnas_verified *out, const hwnas_expected *e
                                     const hwnas_measure_options *options)
 {
     const hwnas_device *device = expected->how.device;
-    const hwnas_precision precision = has_bytes(graph) ? HWNAS_S8 : options->exec.precision;
+    const hwnas_precision precision = has_bytes(graph)            ? HWNAS_S8
+                                      : hwnas_graph_rounds(graph) ? HWNAS_BF16
+                                                                  : options->exec.precision;
     hwnas_verified v = {.tolerance = tolerances[precision]};
     if (device)
         snprintf(v.against, sizeof v.against, "%s, each layer by itself", device->ops->name);

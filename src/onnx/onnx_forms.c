@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/rounding.h"
 #include "onnx/onnx_writer.h"
 
 /* Nodes of one form: their names begin with that of the operator. */
@@ -145,11 +146,20 @@ static void write_zero(const form *f)
     hwnas_onnx_add_ints(f->w, to, "strides", 2, (const int64_t[]){stride, stride});
 }
 
-/* The type by its number. */
+/* The type by its number. Files of ours have floats of 32 bits, so what rounds to fewer casts back.
+ */
 static void write_cast(const form *f)
 {
+    const char *x = input_of(f, 0);
+    if (hwnas_rounds(f->node)) {
+        const char *low = name_of(f, "low");
+        Onnx__NodeProto *round = hwnas_onnx_add_node(f->w, "Cast", low, low, 1);
+        round->input[round->n_input++] = text(x);
+        hwnas_onnx_add_int(f->w, round, "to", ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16);
+        x = low;
+    }
     Onnx__NodeProto *to = hwnas_onnx_add_node(f->w, "Cast", f->node->name, output_of(f), 1);
-    to->input[to->n_input++] = text(input_of(f, 0));
+    to->input[to->n_input++] = text(x);
     hwnas_onnx_add_int(f->w, to, "to", hwnas_onnx_written((hwnas_dtype)f->node->attrs->ints[0]));
 }
 

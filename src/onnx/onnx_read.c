@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "graph/quantize_graph.h"
 #include "graph/rewrite.h"
+#include "graph/rounding.h"
 
 /* Protobuf's own limit. */
 #define MAX_FILE_BYTES ((size_t)INT32_MAX) /* as protobuf has it */
@@ -21,18 +22,17 @@ typedef hwnas_onnx_reader reader;
 
 /* ---- nodes ---- */
 
-/* A kernel of bytes stays one. */
-static bool is_int8_kernel(const reader *r, const hwnas_op *op, int tensor)
+bool hwnas_onnx_is_low_kernel(const reader *r, int tensor)
 {
     const int producer = r->graph->tensors[tensor].producer;
-    const bool multiplies = op->id == HWNAS_OP_CONV || op->id == HWNAS_OP_LINEAR;
-    return multiplies && producer >= 0 &&
-           hwnas_dequantizes_kernel(r->graph, &r->graph->nodes[producer]);
+    const hwnas_node *node = producer < 0 ? NULL : &r->graph->nodes[producer];
+    return node && (hwnas_dequantizes_kernel(r->graph, node) || hwnas_rounds(node));
 }
 
 hwnas_status hwnas_onnx_take_weight(reader *r, const hwnas_op *op, int i, int tensor)
 {
-    if (i == 0 && is_int8_kernel(r, op, tensor))
+    const bool multiplies = op->id == HWNAS_OP_CONV || op->id == HWNAS_OP_LINEAR;
+    if (i == 0 && multiplies && hwnas_onnx_is_low_kernel(r, tensor))
         return HWNAS_OK;
     TRY(hwnas_onnx_fold(r, tensor));
     const hwnas_tensor *weight = &r->graph->tensors[tensor];

@@ -2,7 +2,6 @@
  * ours, and sums of many. */
 #include <string.h>
 
-#include "graph/quantize_graph.h"
 #include "onnx/onnx_reader.h"
 
 static hwnas_status add_scalar(int *out, hwnas_onnx_reader *r, const char *name, const char *suffix,
@@ -50,8 +49,7 @@ hwnas_status hwnas_onnx_read_gemm(int *out, hwnas_onnx_reader *r, const Onnx__No
     const hwnas_tensor *w = &r->graph->tensors[inputs[1]],
                        *b = has_c ? &r->graph->tensors[c] : NULL;
     const bool has_kernel =
-        w->kind == HWNAS_TENSOR_WEIGHT ||
-        (w->producer >= 0 && hwnas_dequantizes_kernel(r->graph, &r->graph->nodes[w->producer]));
+        w->kind == HWNAS_TENSOR_WEIGHT || hwnas_onnx_is_low_kernel(r, inputs[1]);
     const bool is_linear = has_kernel && alpha == 1 &&
                            hwnas_onnx_int(node, "transB", 0) && !hwnas_onnx_int(node, "transA", 0);
     if (is_linear && (!b || (beta == 1 && b->kind == HWNAS_TENSOR_WEIGHT && b->rank == 1 &&

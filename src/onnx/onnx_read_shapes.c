@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/rounding.h"
 #include "onnx/onnx_build.h"
 
 /* ---- constants ---- */
@@ -137,7 +138,29 @@ hwnas_status hwnas_onnx_read_range(int *out, hwnas_onnx_reader *r, const Onnx__N
 
 /* ---- other types ---- */
 
-/* Between types that are computed alike nothing happens. */
+/* Whether all that read the node's output bring it back to floats of 32 bits, so that it rounds. */
+static bool is_brought_back(const hwnas_onnx_reader *r, const Onnx__NodeProto *node)
+{
+    bool is_read = false;
+    for (size_t i = 0; i < r->from->n_output; i++)
+        if (!strcmp(r->from->output[i]->name, node->output[0]))
+            return false;
+    for (size_t i = 0; i < r->from->n_node; i++) {
+        const Onnx__NodeProto *reader = r->from->node[i];
+        for (size_t k = 0; k < reader->n_input; k++) {
+            if (strcmp(reader->input[k], node->output[0]) != 0)
+                continue;
+            if (strcmp(reader->op_type, "Cast") != 0 ||
+                hwnas_onnx_int(reader, "to", 0) != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
+                return false;
+            is_read = true;
+        }
+    }
+    return is_read;
+}
+
+/* Between floats nothing happens, but where a file rounds to bfloat16 in the midst of floats of 32
+ * bits: graph/rounding.h. */
 hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
@@ -147,7 +170,14 @@ hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__No
     TRY(hwnas_onnx_dtype(&to, (int32_t)hwnas_onnx_int(node, "to", 0), "the result of", name));
     const hwnas_dtype from = r->graph->tensors[input].dtype;
     const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {(int64_t)to}};
-    if (!hwnas_dtype_is_whole(from) && !hwnas_dtype_is_whole(to)) {
+    const bool rounds =
+        to == HWNAS_BFLOAT16 && !hwnas_dtype_is_whole(from) && is_brought_back(r, node);
+    if (!rounds && !hwnas_dtype_is_whole(from) && !hwnas_dtype_is_whole(to)) {
+        const int producer = r->graph->tensors[input].producer;
+        if (producer >= 0 && hwnas_rounds(&r->graph->nodes[producer]))
+            /* the last one's, as where several are one */
+            r->graph->nodes[producer].name =
+                hwnas_arena_string(r->graph->arena, name, strlen(name));
         *out = input;
         return HWNAS_OK;
     }

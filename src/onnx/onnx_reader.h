@@ -67,6 +67,10 @@ static inline bool hwnas_onnx_is_standard(const Onnx__NodeProto *node)
     return is_empty(node->domain) || !strcmp(node->domain, "ai.onnx");
 }
 
+/* Whether a tensor is a kernel of bytes, dequantized, or one that is rounded to bfloat16: it stays
+ * one, where others are computed while the file is read. */
+bool hwnas_onnx_is_low_kernel(const hwnas_onnx_reader *r, int tensor);
+
 /* ---- onnx_read_names.c ---- */
 
 /* Looks through the file's graph: what its values and nodes are called. */

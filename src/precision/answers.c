@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/rounding.h"
+
 enum { RANDOM_SAMPLES = 4 };
 
 struct hwnas_answers {
@@ -171,14 +173,63 @@ void hwnas_answers_close(hwnas_answers *a)
     free(a);
 }
 
-hwnas_status hwnas_answers_quantize(hwnas_graph **out, const hwnas_answers *a,
-                                    const bool *stays_float)
+static bool has(const hwnas_graph *graph, const hwnas_precision *kinds, hwnas_precision kind)
 {
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        if (kinds[n] == kind)
+            return true;
+    return false;
+}
+
+hwnas_status hwnas_answers_round(hwnas_graph **out, const hwnas_graph *folded,
+                                 const hwnas_precision *kinds)
+{
+    bool *is_rounded = hwnas_alloc((folded->n_nodes + 1) * sizeof *is_rounded);
+    for (size_t n = 0; n < folded->n_nodes; n++)
+        is_rounded[n] = kinds[n] == HWNAS_BF16;
+    const hwnas_status status = hwnas_graph_round_products(out, folded, is_rounded);
+    free(is_rounded);
+    return status;
+}
+
+/* With the layers of bytes that `kinds` has so; `origin`: by node of the new graph. */
+static hwnas_status quantize(hwnas_graph **out, int **origin, const hwnas_answers *a,
+                             const hwnas_precision *kinds)
+{
+    bool *stays_float = hwnas_alloc((a->graph->n_nodes + 1) * sizeof *stays_float);
+    for (size_t n = 0; n < a->graph->n_nodes; n++)
+        stays_float[n] = kinds[n] != HWNAS_S8;
+    const hwnas_status status =
+        hwnas_graph_quantize(out, origin, a->graph, a->ranges, stays_float, HWNAS_QUANTIZE_LOOKUP,
+                             hwnas_device_weight_bits(a->device));
+    free(stays_float);
+    return status;
+}
+
+hwnas_status hwnas_answers_make(hwnas_graph **out, const hwnas_answers *a,
+                                const hwnas_precision *kinds)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_graph *bytes = NULL;
+    hwnas_precision *moved = NULL;
     int *origin = NULL;
-    TRY(hwnas_graph_quantize(out, &origin, a->graph, a->ranges, stays_float, HWNAS_QUANTIZE_LOOKUP,
-                             hwnas_device_weight_bits(a->device)));
+    if (!has(a->graph, kinds, HWNAS_S8))
+        return hwnas_answers_round(out, a->graph, kinds);
+    TRY_OUT(quantize(&bytes, &origin, a, kinds));
+    if (!has(a->graph, kinds, HWNAS_BF16)) {
+        *out = bytes;
+        bytes = NULL;
+        goto out;
+    }
+    moved = hwnas_alloc((bytes->n_nodes + 1) * sizeof *moved);
+    for (size_t n = 0; n < bytes->n_nodes; n++)
+        moved[n] = origin[n] < 0 ? HWNAS_F32 : kinds[origin[n]];
+    status = hwnas_answers_round(out, bytes, moved);
+out:
+    hwnas_graph_free(bytes);
+    free(moved);
     free(origin);
-    return HWNAS_OK;
+    return status;
 }
 
 /* The worst output's. */
@@ -226,7 +277,7 @@ static hwnas_status compare(hwnas_output_error *out, hwnas_estimate_95 *accuracy
 }
 
 hwnas_status hwnas_answers_compare(hwnas_output_error *out, hwnas_estimate_95 *accuracy,
-                                   hwnas_answers *a, const bool *stays_float,
+                                   hwnas_answers *a, const hwnas_precision *kinds,
                                    hwnas_precision floats, size_t n)
 {
     hwnas_estimate_95 unwanted;
@@ -234,7 +285,7 @@ hwnas_status hwnas_answers_compare(hwnas_output_error *out, hwnas_estimate_95 *a
     hwnas_status status = HWNAS_OK;
     hwnas_graph *graph = NULL;
     hwnas_exec *exec = NULL;
-    TRY_OUT(hwnas_answers_quantize(&graph, a, stays_float));
+    TRY_OUT(hwnas_answers_make(&graph, a, kinds));
     TRY_OUT(hwnas_device_compile(&exec, a->device, graph, &how));
     status = compare(out, accuracy ? accuracy : &unwanted, a, exec,
                      n && n < a->n_samples ? n : a->n_samples);

@@ -1,13 +1,13 @@
-/* mix.h: which layers of a network are computed in 8-bit integers, and in which floats the others.
+/* mix.h: which layers of a network are computed in 8-bit integers, and which in bf16.
  *
  * A layer is a product with weights. What it gains is measured on the device, layer by layer; what
- * it costs is seen on samples, each layer in bytes by itself. Layers come in the order of error for
- * each second that they gain, as many as the limit on the error of all together allows: the greedy
- * order of the knapsack problem (Dantzig, "Discrete-Variable Extremum Problems", 1957). Errors of
- * layers add up nearly, not exactly, and a lone layer of bytes pays for its conversions, so every
- * choice is run on the samples as a whole (where they have labels its accuracy counts, too), and
- * the ones that remain are measured in turns. What is not in bytes is in f32 or all of it in bf16,
- * with a choice of layers for each. */
+ * it costs is seen on samples, each layer by itself. Layers come in the order of error for each
+ * second that they gain, as many as the limit on the error of all together allows: the greedy order
+ * of the knapsack problem (Dantzig, "Discrete-Variable Extremum Problems", 1957). Errors of layers
+ * add up nearly, not exactly, and a lone layer of bytes pays for its conversions, so every choice
+ * is run on the samples as a whole (where they have labels its accuracy counts, too), and the ones
+ * that remain are measured in turns. What is no such layer is in f32; the whole network in bf16 is
+ * one of the ways. */
 #ifndef HWNAS_PRECISION_MIX_H
 #define HWNAS_PRECISION_MIX_H
 
@@ -19,15 +19,15 @@
 typedef struct hwnas_mix_layer {
     int node;                       /* of the folded graph */
     double f32_seconds, bf16_seconds, s8_seconds; /* NaN: not told, or nobody asked for bf16 */
-    hwnas_output_error alone;                     /* when no other layer is of bytes */
-    bool is_s8;                     /* in the network that was chosen */
+    hwnas_output_error alone, bf16_alone; /* in bytes, in bf16, all others in f32; 0: not asked */
+    hwnas_precision kind;                 /* f32, bf16 or s8 in the network that was chosen */
 } hwnas_mix_layer;
 
 /* One way to compute the whole network. */
 typedef struct hwnas_mix_way {
     const char *name;       /* static */
-    hwnas_precision floats; /* of what is not in bytes: f32 or bf16 */
-    int n_s8;               /* layers in bytes */
+    hwnas_precision floats; /* of what is not in bytes: f32, or bf16 for all of it */
+    int n_s8, n_bf16;       /* layers in bytes, in bf16 */
     hwnas_output_error error; /* from the outputs in fp32 */
     hwnas_estimate_95 accuracy; /* in percent, on the samples that choose; NaN: no labels; so ... */
     hwnas_estimate_95 held_out; /* ... on those that do not, of a way that was measured */
@@ -63,7 +63,7 @@ typedef struct hwnas_mix {
 typedef struct hwnas_mix_options {
     double max_error; /* of outputs, as `largest` */
     double max_loss;  /* of accuracy, in points; where the samples have labels */
-    bool takes_bf16;  /* what is not in bytes may be in bf16, where the processor has it */
+    bool takes_bf16;  /* layers, or all, may be in bf16, where the processor has it */
     int threads;
     double seconds;   /* that each way is measured for */
     /* A few layers are run alone, and what lies between them costs what they do by place; fewer
@@ -84,8 +84,8 @@ HWNAS_CHECKED hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *g
                                             const hwnas_mix_options *options);
 void hwnas_mix_done(hwnas_mix *mix);
 
-/* A choice as a word: a letter for each layer, in the order of the graph: 's' in bytes, 'f' not.
- * Yours to free(). */
+/* A choice as a word: a letter for each layer, in the order of the graph: 's' in bytes, 'b' in
+ * bf16, 'f' in the floats of the way. Yours to free(). */
 char *hwnas_mix_word(const hwnas_mix *mix);
 /* The network of such a word: of the options threads and samples count. HWNAS_E_INPUT where the
  * graph has another number of layers. */

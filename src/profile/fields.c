@@ -80,6 +80,7 @@ const hwnas_profile_field hwnas_profile_fields[] = {
     FIELD("train_cheapest", "train_cheapest", FLAG, MEASURED, train.is_cheapest),
     FIELD("floats", "floats", TEXT, ALWAYS, floats),
     FIELD("layers_in_s8", "layers_in_s8_count", INT, ALWAYS, layers_in_s8),
+    FIELD("layers_in_bf16", "layers_in_bf16_count", INT, ALWAYS, layers_in_bf16),
     FIELD("max_error", "max_error", NUMBER, ALWAYS, max_error),
     FIELD("mixed_error", "mixed_error", NUMBER, ALWAYS, mixed_error),
     FIELD("choice_samples", "choice_samples_count", INT64, ALWAYS, choice_samples),

@@ -56,6 +56,7 @@ static void fill(hwnas_profile_row *row, const hwnas_mix *mix, const hwnas_mix_s
     const hwnas_mix_way *way = &mix->ways[mix->chosen];
     row->floats = hwnas_precision_name(way->floats);
     row->layers_in_s8 = way->n_s8;
+    row->layers_in_bf16 = way->n_bf16;
     row->mixed_error = way->error.largest;
     row->choice_samples = samples->n;
     row->held_out_samples = samples->n_held_out;

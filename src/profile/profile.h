@@ -40,9 +40,10 @@ typedef struct hwnas_profile_row {
     const char *shape;   /* of an ONNX file's inputs, "ids=1x128"; NULL: as the file has it */
     int batch, threads, streams;
     hwnas_precision precision;
-    hwnas_mixing mixing; /* if set, some layers are in s8 (precision/mix.h), and the others ... */
-    const char *floats;  /* ... in "f32" or "bf16"; else NULL */
-    int layers_in_s8;    /* of one that is mixed */
+    hwnas_mixing
+        mixing;         /* if set, layers have precisions of their own (precision/mix.h), and ... */
+    const char *floats; /* ... the others are in "f32" or "bf16"; else NULL */
+    int layers_in_s8, layers_in_bf16; /* of one that is mixed */
     double max_error;   /* NaN: it is not mixed; limit on ... */
     double mixed_error; /* ... the largest difference from f32, of the largest output; or NaN */
     int64_t choice_samples, held_out_samples; /* by which it was chosen, and judged; 0: none */

@@ -23,6 +23,7 @@ static void add_words(hwnas_str *out, const hwnas_summary *s, const json_t *mix)
     char *name = s->job.data ? hwnas_job_data_name(&s->job) : NULL;
     const hwnas_mix_words words = {
         .n_s8 = count(mix, "layers_in_s8"),
+        .n_bf16 = count(mix, "layers_in_bf16"),
         .n_layers = count(mix, "n_layers"),
         .floats = json_string_value(json_object_get(mix, "floats")),
         .error = number(mix, "mixed_error"),

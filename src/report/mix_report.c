@@ -38,6 +38,12 @@ static void add_accuracy(hwnas_grid *grid, double percent)
         hwnas_grid_cell(grid, "%.2f %%", percent);
 }
 
+/* A choice may have layers in bf16. */
+static bool knows_bf16(const hwnas_mix *mix)
+{
+    return !isnan(mix->ways[HWNAS_MIX_BF16].time.p50);
+}
+
 static void add_way(hwnas_grid *grid, const hwnas_mix_report *r, int w, const hwnas_metric *latency)
 {
     const hwnas_mix_way *way = &r->mix.ways[w];
@@ -47,6 +53,8 @@ static void add_way(hwnas_grid *grid, const hwnas_mix_report *r, int w, const hw
         return;
     hwnas_grid_cell(grid, "%s", way->name);
     hwnas_grid_cell(grid, "%d", way->n_s8);
+    if (knows_bf16(&r->mix))
+        hwnas_grid_cell(grid, "%d", way->n_bf16);
     hwnas_grid_number(grid, decimals, way->time.p50 / latency->scale);
     hwnas_grid_cell(grid, "[%.*f, %.*f]", decimals, way->time.low / latency->scale, decimals,
                     way->time.high / latency->scale);
@@ -71,6 +79,8 @@ static void add_ways(hwnas_str *out, const hwnas_mix_report *r)
     char *heading = hwnas_printf("p50 %s", latency.unit);
     hwnas_grid_column(&grid, "", HWNAS_GRID_LEFT);
     hwnas_grid_column(&grid, "layers in s8", HWNAS_GRID_RIGHT);
+    if (knows_bf16(&r->mix))
+        hwnas_grid_column(&grid, "in bf16", HWNAS_GRID_RIGHT);
     hwnas_grid_column(&grid, heading, HWNAS_GRID_RIGHT);
     hwnas_grid_column(&grid, "95 % interval", HWNAS_GRID_LEFT);
     hwnas_grid_column(&grid, "of f32", HWNAS_GRID_RIGHT);
@@ -97,18 +107,28 @@ static void add_floats(hwnas_str *out, const hwnas_mix *mix)
 {
     hwnas_grid grid = {0};
     int n = 0;
-    const bool is_bf16 = mix->ways[mix->chosen].floats == HWNAS_BF16;
-    hwnas_grid_column(&grid, is_bf16 ? "layers in bf16" : "layers in f32", HWNAS_GRID_LEFT);
-    hwnas_grid_column(&grid, is_bf16 ? "bf16 us" : "f32 us", HWNAS_GRID_RIGHT);
+    const bool has_bf16 = knows_bf16(mix);
+    hwnas_grid_column(&grid, "layers not in s8", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, "in", HWNAS_GRID_LEFT);
+    hwnas_grid_column(&grid, "f32 us", HWNAS_GRID_RIGHT);
+    if (has_bf16)
+        hwnas_grid_column(&grid, "bf16 us", HWNAS_GRID_RIGHT);
     hwnas_grid_column(&grid, "s8 us", HWNAS_GRID_RIGHT);
-    hwnas_grid_column(&grid, "error alone", HWNAS_GRID_RIGHT);
+    if (has_bf16)
+        hwnas_grid_column(&grid, "error of bf16", HWNAS_GRID_RIGHT);
+    hwnas_grid_column(&grid, "error of s8", HWNAS_GRID_RIGHT);
     for (size_t i = 0; i < mix->n_layers; i++) {
         const hwnas_mix_layer *layer = &mix->layers[i];
-        if (layer->is_s8 || n++ >= MOST_LAYERS)
+        if (layer->kind == HWNAS_S8 || n++ >= MOST_LAYERS)
             continue;
         hwnas_grid_cell(&grid, "%s", name_of(mix, layer));
-        hwnas_grid_number(&grid, 1, 1e6 * (is_bf16 ? layer->bf16_seconds : layer->f32_seconds));
+        hwnas_grid_cell(&grid, "%s", hwnas_precision_name(layer->kind));
+        hwnas_grid_number(&grid, 1, 1e6 * layer->f32_seconds);
+        if (has_bf16)
+            hwnas_grid_number(&grid, 1, 1e6 * layer->bf16_seconds);
         hwnas_grid_number(&grid, 1, 1e6 * layer->s8_seconds);
+        if (has_bf16)
+            add_percent(&grid, layer->bf16_alone.largest);
         add_percent(&grid, layer->alone.largest);
     }
     if (n) {
@@ -161,34 +181,37 @@ static json_t *ways_json(const hwnas_mix *mix)
         const hwnas_mix_way *way = &mix->ways[i];
         if (!isnan(way->time.p50))
             json_array_append_new(
-                out, json_pack(
-                         "{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
-                         "name", way->name, "floats", hwnas_precision_name(way->floats),
-                         "layers_in_s8", way->n_s8, "p50_seconds", number(way->time.p50),
-                         "p50_low_seconds", number(way->time.low), "p50_high_seconds",
-                         number(way->time.high), "largest_error", number(way->error.largest),
-                         "noise", number(way->error.noise), "accuracy", number(way->accuracy.value),
-                         "held_out_accuracy", number(way->held_out.value), "held_out_low",
-                         number(way->held_out.low), "held_out_high", number(way->held_out.high),
-                         "fits", way->fits, "written", i == mix->chosen));
+                out,
+                json_pack("{s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, "
+                          "s:b}",
+                          "name", way->name, "floats", hwnas_precision_name(way->floats),
+                          "layers_in_s8", way->n_s8, "layers_in_bf16", way->n_bf16, "p50_seconds",
+                          number(way->time.p50), "p50_low_seconds", number(way->time.low),
+                          "p50_high_seconds", number(way->time.high), "largest_error",
+                          number(way->error.largest), "noise", number(way->error.noise), "accuracy",
+                          number(way->accuracy.value), "held_out_accuracy",
+                          number(way->held_out.value), "held_out_low", number(way->held_out.low),
+                          "held_out_high", number(way->held_out.high), "fits", way->fits, "written",
+                          i == mix->chosen));
     }
     return out;
 }
 
 static json_t *layers_json(const hwnas_mix *mix)
 {
-    const char *floats = hwnas_precision_name(mix->ways[mix->chosen].floats);
     json_t *out = json_array();
     for (size_t i = 0; i < mix->n_layers; i++) {
         const hwnas_mix_layer *layer = &mix->layers[i];
         const hwnas_node *node = &mix->folded->nodes[layer->node];
         json_array_append_new(
-            out,
-            json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", node->name, "op",
-                      node->op->name, "dtype", layer->is_s8 ? "s8" : floats, "f32_seconds",
-                      number(layer->f32_seconds), "bf16_seconds", number(layer->bf16_seconds),
-                      "s8_seconds", number(layer->s8_seconds), "largest_error_alone",
-                      number(layer->alone.largest), "noise_alone", number(layer->alone.noise)));
+            out, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", node->name,
+                           "op", node->op->name, "dtype", hwnas_precision_name(layer->kind),
+                           "f32_seconds", number(layer->f32_seconds), "bf16_seconds",
+                           number(layer->bf16_seconds), "s8_seconds", number(layer->s8_seconds),
+                           "largest_error_alone", number(layer->alone.largest), "noise_alone",
+                           number(layer->alone.noise), "largest_bf16_error_alone",
+                           number(layer->bf16_alone.largest), "bf16_noise_alone",
+                           number(layer->bf16_alone.noise)));
     }
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static void add_estimate(hwnas_str *out, const char *name, hwnas_estimate_95 e)
 {
@@ -31,6 +32,8 @@ void hwnas_mix_words_add(hwnas_str *out, const char *margin, const hwnas_mix_wor
         hwnas_str_addf(out, "%d of %d layers in s8", w->n_s8, w->n_layers);
     else
         hwnas_str_addf(out, "%d layer%s in s8", w->n_s8, w->n_s8 == 1 ? "" : "s");
+    if (w->n_bf16 && (!w->floats || !strcmp(w->floats, "f32")))
+        hwnas_str_addf(out, ", %d in bf16", w->n_bf16);
     hwnas_str_addf(out,
                    ", the others in %s, largest difference from f32 %.2f %% of the largest output "
                    "on ",

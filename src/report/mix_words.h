@@ -6,7 +6,7 @@
 #include "data/score.h"
 
 typedef struct hwnas_mix_words {
-    int n_s8, n_layers;      /* 0 layers: nobody knows how many could be in s8 */
+    int n_s8, n_bf16, n_layers; /* 0 layers: nobody knows how many could be in s8 */
     const char *floats;      /* of the others; NULL: f32 */
     double error, max_error; /* largest difference from f32, a share; not finite: no limit */
     int64_t n_samples;       /* that chose; 0: random inputs */

@@ -70,6 +70,7 @@ static void add_slower(hwnas_str *out, const hwnas_profile *profile, const hwnas
 void hwnas_mixed_words(hwnas_str *out, const char *margin, const hwnas_profile_row *row)
 {
     const hwnas_mix_words words = {.n_s8 = row->layers_in_s8,
+                                   .n_bf16 = row->layers_in_bf16,
                                    .floats = row->floats,
                                    .error = row->mixed_error,
                                    .max_error = row->max_error,

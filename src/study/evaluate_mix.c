@@ -67,14 +67,12 @@ static json_t *describe(const hwnas_mix *mix, const hwnas_mix_options *how)
 {
     const hwnas_mix_way *way = &mix->ways[mix->chosen];
     char *word = hwnas_mix_word(mix);
-    int n_s8 = 0;
-    for (size_t i = 0; i < mix->n_layers; i++)
-        n_s8 += mix->layers[i].is_s8;
     json_t *json =
-        json_pack("{s:I, s:i, s:s, s:s, s:f, s:o, s:I}", "n_layers", (json_int_t)mix->n_layers,
-                  "layers_in_s8", n_s8, "floats", hwnas_precision_name(way->floats), "layers", word,
-                  "mixed_error", way->error.largest, "max_error", number(how->max_error),
-                  "choice_samples", (json_int_t)(how->samples ? how->samples->n : 0));
+        json_pack("{s:I, s:i, s:i, s:s, s:s, s:f, s:o, s:I}", "n_layers", (json_int_t)mix->n_layers,
+                  "layers_in_s8", way->n_s8, "layers_in_bf16", way->n_bf16, "floats",
+                  hwnas_precision_name(way->floats), "layers", word, "mixed_error",
+                  way->error.largest, "max_error", number(how->max_error), "choice_samples",
+                  (json_int_t)(how->samples ? how->samples->n : 0));
     free(word);
     if (how->samples && how->samples->n_labels)
         add_accuracy(json, mix, how);

@@ -82,16 +82,21 @@ out:
 
 static char *mixed_note(const hwnas_network_file *file)
 {
-    int n_s8 = 0;
-    for (const char *l = file->layers; *l; l++)
+    int n_s8 = 0, n_bf16 = 0;
+    for (const char *l = file->layers; *l; l++) {
         n_s8 += *l == 's';
+        n_bf16 += *l == 'b';
+    }
     const bool has_data = file->data && file->data->n;
-    return hwnas_printf("is in s8 (QDQ) in %d of %zu layers, with ranges of %s%s", n_s8,
-                        strlen(file->layers),
+    char bf16[64] = "";
+    if (n_bf16)
+        snprintf(bf16, sizeof bf16, ", in bf16 (casts) in %d", n_bf16);
+    return hwnas_printf("is in s8 (QDQ) in %d of %zu layers%s, with ranges of %s%s", n_s8,
+                        strlen(file->layers), bf16,
                         has_data ? "the samples that chose them"
                                  : "random inputs: calibrate it with data of your own",
                         file->precision == HWNAS_BF16
-                            ? "; a file cannot say bf16: --dtype bf16 computes its floats in it"
+                            ? "; its floats were measured in bf16, which --dtype bf16 computes"
                             : "");
 }
 

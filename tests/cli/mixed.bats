@@ -246,16 +246,17 @@ END
     says out "*r2 on 1 sample held out: mixed not defined, f32 not defined, all in s8 not defined; at most 1 point below f32*"
 }
 
-@test "mixed-bf16: floats may be in bf16, with the error that this has" {
+@test "mixed-bf16: layers may be in bf16 or all floats, with the error that this has" {
     share_rooflines
     "$HWNAS" devices cpu --json >devices
     is devices '"bf16" in d["devices"][0]["native"]' || skip "this processor has no instructions for bf16"
     ends 0 export "$MODEL" --format onnx --dtype mixed-bf16 --max-error 3 --out mixed.onnx --json $DATA --calibrate 256
     cp out mix.json
     is mix.json '{w["name"]: w["floats"] for w in d["ways"]}["bf16"] == "bf16"'
-    is mix.json 'all(l["bf16_seconds"] > 0 and l["dtype"] in ("s8", w["floats"]) for l in d["layers"] for w in d["ways"] if w["written"])'
+    is mix.json 'all(l["bf16_seconds"] > 0 and l["bf16_noise_alone"] > 0 and l["dtype"] in ("s8", "bf16", "f32") for l in d["layers"])'
+    is mix.json 'all(sum(l["dtype"] == p for l in d["layers"]) == w["layers_in_" + p] for p in ("s8", "bf16") for w in d["ways"] if w["written"])'
     floats=$(/usr/bin/python3 -c 'import json; print(*(w["floats"] for w in json.load(open("mix.json"))["ways"] if w["written"]))')
-    if [ "$floats" = bf16 ]; then says err "*the file cannot say bf16*"; fi
+    if [ "$floats" = bf16 ]; then says err "*the file is in f32: --dtype bf16*"; fi
     ends 0 run "$MODEL" --input "$IMAGES" --output f32.bin $RANGE
     ends 0 run "$MODEL" --dtype bf16 --input "$IMAGES" --output bf16.bin $RANGE
     ends 0 run mixed.onnx --dtype "$floats" --input "$IMAGES" --output mixed.bin $RANGE

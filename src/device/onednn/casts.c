@@ -7,6 +7,7 @@
 #include "device/onednn/windows.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
+#include "graph/rounding.h"
 
 static const hwnas_node *dequantize_before(const hwnas_graph *graph, const hwnas_node *node, int i)
 {
@@ -51,6 +52,14 @@ static bool adds_to_product(const hwnas_graph *graph, const hwnas_node *node)
            hwnas_node_input(graph, node, 1)->kind != HWNAS_TENSOR_WEIGHT;
 }
 
+/* What is rounded to bfloat16 is of the low type anyway, or of one that keeps more. */
+static int before_roundings(const hwnas_graph *graph, int tensor)
+{
+    for (int at = tensor; at >= 0; at = hwnas_before_rounding(graph, at))
+        tensor = at;
+    return tensor;
+}
+
 /* What oneDNN computes with floats, except what fuses with quantisations; and reshapes of tensors that
  * are of the low type already. */
 static bool is_low(const caster *c, const hwnas_node *node)
@@ -67,7 +76,7 @@ static bool is_low(const caster *c, const hwnas_node *node)
         return false;
     const hwnas_onednn_kind *own = hwnas_onednn_own(c->from, node);
     if (own == &hwnas_onednn_reshape)
-        return c->low[node->inputs[0]] >= 0;
+        return c->low[before_roundings(graph, node->inputs[0])] >= 0;
     return !own && !hwnas_onednn_changes_type(c->from, node);
 }
 
@@ -90,6 +99,7 @@ static hwnas_status add_cast(int *out, hwnas_rewrite *r, int tensor, hwnas_dtype
 static hwnas_status get(int *out, hwnas_rewrite *r, int tensor, bool low)
 {
     caster *c = r->context;
+    tensor = before_roundings(r->from, tensor);
     int *wanted = low ? &c->low[tensor] : &c->full[tensor];
     const int other = low ? c->full[tensor] : c->low[tensor];
     if (*wanted < 0) {
@@ -112,6 +122,8 @@ static hwnas_status cast_nodes(hwnas_rewrite *r)
         c->full[r->from->inputs[i]] = r->place[r->from->inputs[i]];
     for (size_t n = 0; n < r->from->n_nodes; n++) {
         const hwnas_node *node = &r->from->nodes[n];
+        if (hwnas_rounds(node))
+            continue;
         const bool low = is_low(c, node);
         int inputs[HWNAS_MAX_NODE_INPUTS];
         for (int i = 0; i < node->n_inputs; i++)

@@ -143,22 +143,40 @@ out:
     return status;
 }
 
-/* What the shift reads and writes: rows, or an image that may lie otherwise than the group has it.
- */
-static dnnl_status_t describe_shift(dnnl_memory_desc_t *from, dnnl_memory_desc_t *to,
-                                    const maker *m)
+/* What a pass over the first input, from one type into another, reads and writes: rows, or an image
+ * that may lie otherwise than the group has it. */
+static dnnl_status_t describe_pass(dnnl_memory_desc_t *from, dnnl_memory_desc_t *to, const maker *m,
+                                   dnnl_data_type_t given, dnnl_data_type_t wanted)
 {
     const int tensor = m->group->reads[0];
     const hwnas_tensor *t = &m->graph->tensors[tensor];
     const hwnas_onednn_layout lies = hwnas_onednn_lies(m, tensor);
     dnnl_dims_t dims = {0};
     if (m->is_by_conv && (lies == m->group->layout || lies_alike(t))) {
-        TRY_STATUS(hwnas_onednn_describe_rows(from, m, tensor, dnnl_s8));
-        return hwnas_onednn_describe_rows(to, m, tensor, dnnl_u8);
+        TRY_STATUS(hwnas_onednn_describe_rows(from, m, tensor, given));
+        return hwnas_onednn_describe_rows(to, m, tensor, wanted);
     }
     memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
-    TRY_STATUS(hwnas_onednn_describe(from, dnnl_s8, t->rank, dims, lies));
-    return hwnas_onednn_describe(to, dnnl_u8, t->rank, dims, m->group->layout);
+    TRY_STATUS(hwnas_onednn_describe(from, given, t->rank, dims, lies));
+    return hwnas_onednn_describe(to, wanted, t->rank, dims, m->group->layout);
+}
+
+/* Floats of 16 bits from those of 32. */
+static hwnas_status add_rounding(maker *m, border *b)
+{
+    hwnas_status status = HWNAS_OK;
+    const char *name = m->step->name;
+    dnnl_memory_desc_t from = NULL, to = NULL;
+    dnnl_primitive_attr_t attr = NULL;
+    TRY_OUT(hwnas_onednn_attr(&attr, name));
+    TRY_DNNL_OUT("describe", name, describe_pass(&from, &to, m, dnnl_f32, m->factors));
+    TRY_OUT(make_border(m, b, m->group->reads[0], from, to, attr));
+    m->step->bytes += b->primitive.bytes;
+out:
+    dnnl_primitive_attr_destroy(attr);
+    dnnl_memory_desc_destroy(to);
+    dnnl_memory_desc_destroy(from);
+    return status;
 }
 
 /* Of signed bytes a convolution with AVX2 halves the weights; of unsigned ones it does not. */
@@ -172,7 +190,7 @@ static hwnas_status add_shift(maker *m, border *b)
     dnnl_primitive_attr_t attr = NULL;
     TRY_OUT(hwnas_onednn_attr(&attr, name));
     TRY_DNNL_OUT("describe", name, dnnl_primitive_attr_set_zero_points_mask(attr, DNNL_ARG_TO, 0));
-    TRY_DNNL_OUT("describe", name, describe_shift(&from, &to, m));
+    TRY_DNNL_OUT("describe", name, describe_pass(&from, &to, m, dnnl_s8, dnnl_u8));
     TRY_DNNL_OUT("describe", name,
                  hwnas_onednn_describe(&single, dnnl_s32, 1, one, HWNAS_ONEDNN_PLAIN));
     TRY_OUT(make_border(m, b, m->group->reads[0], from, to, attr));
@@ -193,6 +211,8 @@ static hwnas_status add_input(maker *m, int arg, const_dnnl_memory_desc_t desc, 
     hwnas_onednn_step *s = m->step;
     if (m->is_shifted && arg == DNNL_ARG_SRC)
         TRY(add_shift(m, &m->made->before[s->n_inputs]));
+    else if (m->factors != dnnl_f32 && arg == DNNL_ARG_SRC)
+        TRY(add_rounding(m, &m->made->before[s->n_inputs]));
     else if (hwnas_onednn_bytes(m->source, tensor) == dnnl_memory_desc_get_size(desc))
         TRY(add_border(m, &m->made->before[s->n_inputs], tensor, true));
     s->input_ids[s->n_inputs++] = tensor;
@@ -319,6 +339,9 @@ hwnas_status hwnas_onednn_fused_compile(hwnas_onednn_step *step, const onednn_de
                .layouts = layouts,
                .root = &source->graph->nodes[group->chain.nodes[0]],
                .is_by_conv = hwnas_onednn_is_by_conv(source, group),
+               .factors = group->is_product_of_halves && hwnas_onednn_is_native(HWNAS_BF16)
+                              ? dnnl_bf16
+                              : dnnl_f32,
                .args = {DNNL_ARG_SRC, DNNL_ARG_SRC_1}};
     m.made = step->state = hwnas_alloc(sizeof *m.made);
     m.made->main.name = step->name;

@@ -21,6 +21,7 @@ typedef struct hwnas_onednn_maker {
     hwnas_onednn_requantize bytes;
     bool is_by_conv; /* the root works on rows, which are pixels of an image one row high */
     bool is_shifted; /* its signed bytes are read as unsigned ones, more by HWNAS_ONEDNN_SHIFT */
+    dnnl_data_type_t factors; /* of a product of floats: f32, or bf16 that it rounds them to */
     bool is_reorder; /* the root brings its input into the layout of the result by itself */
     int n_inputs;    /* that the root reads in each run */
     int args[2];

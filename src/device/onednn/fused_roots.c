@@ -76,8 +76,16 @@ static dnnl_status_t describe_out(maker *m, int rank, hwnas_onednn_layout layout
 /* Of floats or of bytes, as the library likes. */
 static dnnl_status_t describe_weights(maker *m, int rank, const dnnl_dims_t dims)
 {
-    const dnnl_data_type_t type = m->group->is_product_of_bytes ? dnnl_s8 : dnnl_f32;
+    const dnnl_data_type_t type = m->group->is_product_of_bytes ? dnnl_s8 : m->factors;
     return dnnl_memory_desc_create_with_tag(&m->weights, rank, dims, type, dnnl_format_tag_any);
+}
+
+/* Of what a product reads. */
+static dnnl_data_type_t type_of_first(const maker *m)
+{
+    return m->is_shifted            ? dnnl_u8
+           : m->factors != dnnl_f32 ? m->factors
+                                    : m->source->kept[m->group->reads[0]];
 }
 
 static const hwnas_attr *attr_of(const maker *m, const char *name)
@@ -97,9 +105,9 @@ static dnnl_status_t make_conv(maker *m)
     dnnl_dims_t in;
     const dnnl_dims_t grouped = {groups, k[0] / groups, k[1], k[2], k[3]};
     m->n_inputs = 1;
-    if (m->is_shifted) {
+    if (m->is_shifted || m->factors != dnnl_f32) {
         dims_of(in, input(m, 0), 4);
-        TRY_STATUS(hwnas_onednn_describe(&m->in[0], dnnl_u8, 4, in, HWNAS_ONEDNN_IMAGE));
+        TRY_STATUS(hwnas_onednn_describe(&m->in[0], type_of_first(m), 4, in, HWNAS_ONEDNN_IMAGE));
     } else {
         TRY_STATUS(describe_in(m, 0, 4, HWNAS_ONEDNN_IMAGE));
     }
@@ -165,8 +173,7 @@ static dnnl_status_t make_product(maker *m)
     const dnnl_dims_t none = {0}, one = {1, 1};
     m->n_inputs = 1;
     const int in = m->group->reads[0], out = m->group->chain.output;
-    TRY_STATUS(hwnas_onednn_describe_rows(&m->in[0], m, in,
-                                          m->is_shifted ? dnnl_u8 : m->source->kept[in]));
+    TRY_STATUS(hwnas_onednn_describe_rows(&m->in[0], m, in, type_of_first(m)));
     TRY_STATUS(hwnas_onednn_describe_rows(&m->out, m, out, m->source->kept[out]));
     TRY_STATUS(describe_weights(m, m->is_by_conv ? 4 : 2, m->is_by_conv ? kernel : dims));
     if (m->group->bias >= 0)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/half.h"
 #include "device/onednn/onednn.h"
 #include "graph/op.h"
 
@@ -36,19 +37,30 @@ static dnnl_status_t describe_given(dnnl_memory_desc_t *out, const maker *m, int
     return hwnas_onednn_describe(out, type, rank, *dims, HWNAS_ONEDNN_PLAIN);
 }
 
+/* As bf16 holds them. */
+static void round_values(float *values, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        values[i] = hwnas_bfloat16_value(hwnas_bfloat16_of(values[i]));
+}
+
 static hwnas_status add_kernel(const maker *m, hwnas_onednn_primitive *p)
 {
     hwnas_status status = HWNAS_OK;
     const int given_as = m->root->inputs[1];
-    const int kernel = m->group->is_product_of_bytes
-                           ? m->graph->nodes[m->graph->tensors[given_as].producer].inputs[0]
-                           : given_as;
-    const bool is_borrowed = !m->group->is_product_of_bytes && m->graph->tensors[kernel].data;
+    const bool is_behind = m->group->is_product_of_bytes || m->group->is_product_of_halves;
+    const bool is_rounded = m->group->is_product_of_halves && m->factors == dnnl_f32;
+    const int kernel =
+        is_behind ? m->graph->nodes[m->graph->tensors[given_as].producer].inputs[0] : given_as;
+    const bool is_borrowed =
+        !m->group->is_product_of_bytes && !is_rounded && m->graph->tensors[kernel].data;
     void *values = NULL;
     dnnl_memory_desc_t given = NULL;
     TRY_DNNL_OUT("describe", p->name, describe_given(&given, m, kernel));
     if (!is_borrowed)
         TRY_OUT(values_of(&values, m, kernel));
+    if (is_rounded)
+        round_values(values, hwnas_tensor_count(&m->graph->tensors[kernel]));
     TRY_OUT(hwnas_onednn_primitive_add_weights(
         p, DNNL_ARG_WEIGHTS, dnnl_primitive_desc_query_md(m->desc, dnnl_query_weights_md, 0),
         is_borrowed ? m->graph->tensors[kernel].data : values, given));

@@ -38,12 +38,14 @@ typedef struct hwnas_onednn_group {
     hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS];
     bool has_bytes;           /* reads or writes some */
     bool is_product_of_bytes; /* a convolution or product whose inputs both are */
+    bool is_product_of_halves; /* halves.h */
     bool ends_as_floats;      /* no quantisation is at its end */
     bool is_dynamic; /* dynamic.h: reads bytes and their zero point, then multiplies with `scale` */
     int scale;       /* tensor, or -1 */
     bool is_broadcast; /* by loops of ours: broadcasts.h */
     bool is_table;     /* byte_tables.h */
-    /* Nodes before it, whose bytes it reads in the place of their floats. */
+    /* Nodes before it, whose bytes it reads in the place of their floats, or casts that it does
+     * itself. */
     int n_dequantizes, dequantizes[HWNAS_ONEDNN_MAX_DEQUANTIZES];
 } hwnas_onednn_group;
 

@@ -7,6 +7,7 @@
 #include "device/onednn/broadcasts.h"
 #include "device/onednn/byte_tables.h"
 #include "device/onednn/dynamic.h"
+#include "device/onednn/halves.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/onednn_int8.h"
 #include "graph/quantize_graph.h"
@@ -45,6 +46,7 @@ bool hwnas_onednn_has_constant_kernel(const hwnas_graph *graph, const hwnas_node
 static bool is_conv(const finder *f, const hwnas_node *node)
 {
     return hwnas_onednn_multiplies_int8(f->source, node) ||
+           hwnas_onednn_multiplies_halves(f->source, node) ||
            hwnas_onednn_has_constant_kernel(f->source->graph, node);
 }
 
@@ -66,7 +68,9 @@ static bool is_norm(const finder *f, const hwnas_node *node)
 
 static bool is_product(const finder *f, const hwnas_node *node)
 {
-    return matrix_of(f->source->graph, node) >= 0 || hwnas_onednn_multiplies_int8(f->source, node);
+    return matrix_of(f->source->graph, node) >= 0 ||
+           hwnas_onednn_multiplies_halves(f->source, node) ||
+           hwnas_onednn_multiplies_int8(f->source, node);
 }
 
 static bool makes_image(const finder *f, const hwnas_node *node)
@@ -202,6 +206,8 @@ static void begin_with(hwnas_fusion *plan, group *g, int n)
     g->bias = bias_of(root);
     g->layout = hwnas_onednn_begins_image(f, root) ? HWNAS_ONEDNN_IMAGE : HWNAS_ONEDNN_PLAIN;
     hwnas_onednn_read_bytes(g, plan);
+    if (hwnas_onednn_multiplies_halves(f->source, root))
+        hwnas_onednn_read_halves(g, plan);
     if (rules[root->op->id].is_root == is_binary && is_turned(f, root)) {
         g->reads[0] = root->inputs[1];
         g->reads[1] = root->inputs[0];

@@ -2,6 +2,7 @@
 #include "device/onednn/layouts.h"
 
 #include "device/onednn/onednn_int8.h"
+#include "graph/rounding.h"
 
 typedef hwnas_onednn_finder finder;
 
@@ -72,7 +73,8 @@ void hwnas_onednn_choose_images(const finder *f)
         layouts[graph->outputs[i]] = HWNAS_ONEDNN_PLAIN;
     for (size_t i = graph->n_nodes; i-- > 0;) { /* what is plain makes all slices before it so */
         const hwnas_node *node = &graph->nodes[i];
-        for (int k = 0; k < node->n_inputs && !reads_images(f, i); k++)
+        const bool is_skipped = hwnas_rounds(node) && !f->is_own[i]; /* its readers do it */
+        for (int k = 0; k < node->n_inputs && !is_skipped && !reads_images(f, i); k++)
             if (layouts[node->inputs[k]] == HWNAS_ONEDNN_IMAGE)
                 layouts[node->inputs[k]] = HWNAS_ONEDNN_PLAIN;
     }

@@ -16,6 +16,7 @@
 #include "device/onednn/dynamic.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/guard.h"
+#include "device/onednn/halves.h"
 #include "device/onednn/onednn_lower.h"
 #include "device/onednn/moves.h"
 #include "device/onednn/onednn_exec.h"
@@ -175,6 +176,11 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
 {
     const onednn_exec *exec = c->exec;
     const hwnas_node *root = &c->graph->nodes[group->chain.nodes[0]];
+    if (group->is_product_of_halves) {
+        s->kind = &hwnas_onednn_fused;
+        return hwnas_onednn_fused_compile(s, s->device, c->source, group, c->groups.layouts,
+                                          exec->arena);
+    }
     if (group->is_table) {
         s->kind = &hwnas_onednn_byte_tables;
         return hwnas_onednn_table_compile(s, c->source, group, exec->arena);
@@ -335,6 +341,7 @@ static bool may_be_in_group(const compiler *c, size_t n)
 {
     const hwnas_node *node = &c->graph->nodes[n];
     return node->op->id == HWNAS_OP_SLICE || node->op->id == HWNAS_OP_ZERO ||
+           hwnas_onednn_rounds_for_groups(c->source, node, c->is_refused) ||
            (node->op->id == HWNAS_OP_CONV_TRANSPOSE && c->is_refused && !c->is_refused[n] &&
             hwnas_onednn_has_constant_kernel(c->graph, node));
 }

@@ -2,6 +2,7 @@
  * off. */
 #include <string.h>
 
+#include "base/half.h"
 #include "graph/ops/elementwise.h"
 
 static const hwnas_attr_row attrs[] = {
@@ -33,7 +34,11 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     const struct bounds b = bounds[dtype];
     const int64_t n = hwnas_tensor_count(hwnas_node_output(graph, node));
     const float *in = inputs[0];
-    if (!hwnas_dtype_is_whole(dtype))
+    if (dtype == HWNAS_BFLOAT16 || dtype == HWNAS_FLOAT16)
+        for (int64_t i = 0; i < n; i++)
+            output[i] = dtype == HWNAS_FLOAT16 ? hwnas_half_value(hwnas_half_of(in[i]))
+                                               : hwnas_bfloat16_value(hwnas_bfloat16_of(in[i]));
+    else if (!hwnas_dtype_is_whole(dtype))
         memcpy(output, in, (size_t)n * sizeof *in);
     else
         for (int64_t i = 0; i < n; i++)
