@@ -59,6 +59,8 @@ static const op_case cases[] = {
     {"shrink", "bias=0.1 lambda=0.4", "3x33", 0},
     {"thresholded_relu", "alpha=0.3", "3x33", 0},
     {"is_inf", "", "3x33", 0},
+    {"cast", "to=3", "2x3x7", 0},
+    {"cast", "to=2", "2x3x7", 0},
     {"dropout", "", "3x33", 0},
     {"zero", "", "3x5x4x4", 0},
     {"zero", "stride=2", "1x16x7x9", 0},

@@ -9,6 +9,10 @@
 DEVICE float kernel_as_dtype(float x, int dtype)
 {
     const int bits = dtype == 6 || dtype == 10 ? 16 : dtype == 7 || dtype == 11 ? 8 : 0;
+    if (dtype == 2)
+        return kernel_from_half(kernel_to_half(x));
+    if (dtype == 3)
+        return kernel_bits_to_float((unsigned)kernel_to_bfloat(x) << 16);
     if (dtype < 4)
         return x;
     if (dtype == 12)
