@@ -295,18 +295,33 @@ json_t *hwnas_roofline_json(const hwnas_roofline *r)
                                         "bytes_per_second", rate->p50, "low", rate->low, "high",
                                         rate->high));
     }
-    return json_pack("{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "precision",
-                     hwnas_precision_name(r->precision), "threads", r->threads, "flops_per_second",
-                     r->flops.p50, "flops_low", r->flops.low, "flops_high", r->flops.high,
-                     "call_seconds", r->call_seconds, "cache_bytes", r->cache_bytes, "bandwidths",
-                     bandwidths, "unstable", r->is_unstable);
+    json_t *out = json_pack(
+        "{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:b}", "precision",
+        hwnas_precision_name(r->precision), "threads", r->threads, "flops_per_second", r->flops.p50,
+        "flops_low", r->flops.low, "flops_high", r->flops.high, "call_seconds", r->call_seconds,
+        "cache_bytes", r->cache_bytes, "bandwidths", bandwidths, "unstable", r->is_unstable);
+    if (r->s8_flops.p50 > 0)
+        json_object_set_new(out, "s8_flops_per_second", json_real(r->s8_flops.p50));
+    if (r->bf16_flops.p50 > 0)
+        json_object_set_new(out, "bf16_flops_per_second", json_real(r->bf16_flops.p50));
+    return out;
+}
+
+/* 0: it is not there. */
+static hwnas_rate rate_in(const json_t *json, const char *key)
+{
+    const json_t *value = json_object_get(json, key);
+    return json_is_number(value) ? (hwnas_rate){json_number_value(value), NAN, NAN}
+                                 : (hwnas_rate){0};
 }
 
 void hwnas_roofline_of_json(hwnas_roofline *out, const json_t *json)
 {
     const json_t *list = json_object_get(json, "bandwidths");
     const json_t *memory = json_array_get(list, json_array_size(list) - 1);
-    *out = (hwnas_roofline){.flops = {.p50 = hwnas_json_number(json, "flops_per_second"),
+    *out = (hwnas_roofline){.s8_flops = rate_in(json, "s8_flops_per_second"),
+                            .bf16_flops = rate_in(json, "bf16_flops_per_second"),
+                            .flops = {.p50 = hwnas_json_number(json, "flops_per_second"),
                                       .low = hwnas_json_number(json, "flops_low"),
                                       .high = hwnas_json_number(json, "flops_high")},
                             .is_unstable = json_is_true(json_object_get(json, "unstable"))};

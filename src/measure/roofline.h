@@ -21,6 +21,8 @@ typedef struct hwnas_roofline {
     hwnas_precision precision;
     int threads;
     hwnas_rate flops; /* operations a second, two for each multiply-add */
+    /* Of products in lower types beside those in `precision`: profile/limits.h; p50 0: none. */
+    hwnas_rate s8_flops, bf16_flops;
     /* Bytes a second where so many bytes are read and written in turns; the last is memory, with
      * arrays that are together four times the last cache: read in turns, they leave nothing in it.
      */

@@ -9,6 +9,8 @@
 #include "device/device.h"
 #include "graph/op.h"
 #include "graph/pack_weights.h"
+#include "graph/rounding.h"
+#include "profile/limits.h"
 
 enum {
     MAX_LISTED = 4, /* nodes of a layer that are all in its name ... */
@@ -18,6 +20,7 @@ enum {
 typedef struct maker {
     hwnas_arena *arena;
     const hwnas_graph *graph;
+    hwnas_precision precision;
     double value_bytes; /* of one value inside the network */
     int weight_bits;    /* of products, where they are fewer; or 0 */
     int *step_of;       /* by node */
@@ -63,6 +66,24 @@ static double bits_of_weight(const maker *m, int tensor)
     return 0;
 }
 
+/* What a quantization makes, and kernels of bytes. */
+static bool is_byte(const maker *m, int tensor)
+{
+    const hwnas_tensor *t = &m->graph->tensors[tensor];
+    return (t->dtype == HWNAS_INT8 || t->dtype == HWNAS_UINT8) &&
+           (t->kind == HWNAS_TENSOR_WEIGHT ||
+            (t->producer >= 0 && m->graph->nodes[t->producer].op->id == HWNAS_OP_QUANTIZE_LINEAR));
+}
+
+/* A kernel that is kept as bf16. */
+static bool is_rounded(const hwnas_graph *graph, int tensor)
+{
+    for (size_t n = 0; n < graph->n_nodes; n++)
+        if (graph->nodes[n].inputs[0] == tensor && hwnas_is_rounded_kernel(graph, &graph->nodes[n]))
+            return true;
+    return false;
+}
+
 /* Whole numbers and what comes from or goes to outside stay as they are. */
 static double tensor_bytes(const maker *m, int tensor)
 {
@@ -70,6 +91,10 @@ static double tensor_bytes(const maker *m, int tensor)
     const double bits = bits_of_weight(m, tensor);
     if (bits)
         return (double)hwnas_tensor_count(t) * bits / 8;
+    if (is_byte(m, tensor))
+        return (double)hwnas_tensor_count(t);
+    if (t->kind == HWNAS_TENSOR_WEIGHT && is_rounded(m->graph, tensor))
+        return (double)hwnas_tensor_count(t) * bytes_of_value(HWNAS_BF16);
     const bool stays = t->kind == HWNAS_TENSOR_INPUT || hwnas_dtype_is_whole(t->dtype);
     return stays ? (double)hwnas_tensor_bytes(t) : m->value_bytes * (double)hwnas_tensor_count(t);
 }
@@ -207,7 +232,7 @@ static void bound_layer(hwnas_layer *layer, const maker *m)
     if (!m->roofline || (!layer->macs && !(layer->bytes > 0)))
         return;
     const double activations = layer->bytes - layer->weight_bytes;
-    const double compute = 2 * (double)layer->macs / m->roofline->flops.p50;
+    const double compute = layer->compute_seconds;
     const double move = activations / hwnas_roofline_bandwidth(m->roofline, activations) +
                         layer->weight_bytes / hwnas_roofline_bandwidth(m->roofline, m->all_weights);
     const double weights_beyond =
@@ -235,7 +260,13 @@ static void make_layer(hwnas_layer *layer, maker *m, const hwnas_step_time *step
     name_layer(layer, m, step);
     for (size_t k = 0; k < step->n_nodes; k++) {
         const hwnas_node *node = &m->graph->nodes[step->nodes[k]];
-        layer->macs += hwnas_node_macs(m->graph, node);
+        const int64_t macs = hwnas_node_macs(m->graph, node);
+        layer->macs += macs;
+        if (m->roofline)
+            layer->compute_seconds +=
+                2 * (double)macs /
+                hwnas_limits_flops(m->roofline,
+                                   hwnas_product_precision(m->graph, node, m->precision));
         if (step->n_nodes > 1 || !is_view(node))
             count_bytes(layer, m, node, (int)position);
     }
@@ -249,6 +280,7 @@ hwnas_layers *hwnas_layers_new(hwnas_arena *arena, const hwnas_graph *folded,
     hwnas_layers *out = hwnas_arena_alloc(arena, sizeof *out);
     maker m = {.arena = arena,
                .graph = folded,
+               .precision = precision,
                .value_bytes = bytes_of_value(precision),
                .weight_bits = hwnas_precision_weight_bits(precision),
                .roofline = roofline};

@@ -30,7 +30,8 @@ typedef struct hwnas_layer {
     double bytes;         /* read and written: inputs, outputs and weights, in the precision; none
                              where values only change their shape */
     double weight_bytes;  /* of these */
-    double least_seconds; /* that the roofline allows; NaN: unknown */
+    double compute_seconds; /* that its products take at best; 0: unknown */
+    double least_seconds;   /* that the roofline allows; NaN: unknown */
     hwnas_bound bound;
 } hwnas_layer;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "profile/limits.h"
 
 static const double MATTERS = 0.1;
 /* Reference code reaches some thousandths of the roofline, the slowest good code (short rows,
@@ -100,8 +101,8 @@ hwnas_status hwnas_slow_code_judge(hwnas_slow_code *out, hwnas_arena *arena, hwn
     const hwnas_precision precision = options->exec.precision;
     hwnas_arena *room = hwnas_arena_new();
     *out = (hwnas_slow_code)HWNAS_SLOW_CODE_INIT;
-    TRY_OUT(hwnas_roofline_rough(&roofline, runner, device, precision, options));
     TRY_OUT(hwnas_graph_fold(&folded, graph));
+    TRY_OUT(hwnas_limits_get(&roofline, runner, device, folded, precision, true, options));
     hwnas_slow_code_of(out, arena, hwnas_layers_new(room, folded, precision, times, &roofline));
 out:
     hwnas_graph_free(folded);

@@ -7,6 +7,7 @@
 #include "measure/streams.h"
 #include "measure/verify.h"
 #include "profile/command.h"
+#include "profile/limits.h"
 #include "measure/priority.h"
 #include "measure/runner.h"
 #include "precision/mix.h"
@@ -113,10 +114,10 @@ static hwnas_status run_alone(hwnas_profile_row *row, const cursor *c,
     TRY_OUT(hwnas_runner_measure_steps(&row->m, &times, c->runner, c->graph, options));
     TRY_OUT(hwnas_device_find(&ops, &argument, row->device));
     const bool has_roof = ops->is_deployed && !row->training;
-    if (has_roof)
-        TRY_OUT(
-            hwnas_roofline_get(&roofline, c->runner, row->device, row->precision, false, options));
     TRY_OUT(hwnas_exec_form(&form, c->graph, &options->exec));
+    if (has_roof)
+        TRY_OUT(hwnas_limits_get(&roofline, c->runner, row->device, form, row->precision, false,
+                                 options));
     row->layers = hwnas_layers_new(c->profile->arena, form, row->precision, &times,
                                    has_roof ? &roofline : NULL);
     if (row->training)

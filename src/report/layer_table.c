@@ -73,6 +73,10 @@ static void add_limits(hwnas_str *out, const hwnas_roofline *r)
     const hwnas_rate *memory = hwnas_roofline_memory(r);
     hwnas_str_addf(out, "limits: %.1f GFLOP/s", 1e-9 * r->flops.p50);
     add_interval(out, 1, 1e-9 * r->flops.low, 1e-9 * r->flops.high);
+    if (r->s8_flops.p50 > 0)
+        hwnas_str_addf(out, ", in s8 %.1f", 1e-9 * r->s8_flops.p50);
+    if (r->bf16_flops.p50 > 0)
+        hwnas_str_addf(out, ", in bf16 %.1f", 1e-9 * r->bf16_flops.p50);
     hwnas_str_addf(out, ", memory %.1f GB/s", 1e-9 * memory->p50);
     add_interval(out, 1, 1e-9 * memory->low, 1e-9 * memory->high);
     hwnas_str_addf(out, ", more in caches%s\n",

@@ -184,6 +184,10 @@ static void add_roof(const hwnas_axes *a, const char *style, double flops, doubl
                     hwnas_axes_x(a, a->x_high), hwnas_axes_y(a, 1e-9 * flops));
 }
 
+/* Of products in lower types than the others. */
+static const char *const lower_rates[] = {"s8_flops_per_second", "bf16_flops_per_second"};
+enum { N_LOWER = sizeof lower_rates / sizeof *lower_rates };
+
 /* The fastest of the caches, and the memory, which is the last. */
 static void add_roofs(const hwnas_axes *a, const json_t *roofline)
 {
@@ -193,8 +197,12 @@ static void add_roofs(const hwnas_axes *a, const json_t *roofline)
     double fastest = 0;
     for (size_t i = 0; i < n; i++)
         fastest = fmax(fastest, number(json_array_get(bandwidths, i), "bytes_per_second"));
+    const double memory = number(json_array_get(bandwidths, n - 1), "bytes_per_second");
     add_roof(a, "roof cache", flops, fastest);
-    add_roof(a, "roof", flops, number(json_array_get(bandwidths, n - 1), "bytes_per_second"));
+    add_roof(a, "roof", flops, memory);
+    for (size_t i = 0; i < N_LOWER; i++)
+        if (json_object_get(roofline, lower_rates[i]))
+            add_roof(a, "roof", number(roofline, lower_rates[i]), memory);
 }
 
 static void include_roofs(hwnas_axes *a, const json_t *roofline)
@@ -205,6 +213,9 @@ static void include_roofs(hwnas_axes *a, const json_t *roofline)
         number(json_array_get(bandwidths, json_array_size(bandwidths) - 1), "bytes_per_second");
     include(&a->x_low, &a->x_high, flops / memory);
     include(&a->y_low, &a->y_high, 1e-9 * flops);
+    for (size_t i = 0; i < N_LOWER; i++)
+        if (json_object_get(roofline, lower_rates[i]))
+            include(&a->y_low, &a->y_high, 1e-9 * number(roofline, lower_rates[i]));
 }
 
 static const char *const styles[] = {"compute", "cache", "memory"};

@@ -20,7 +20,10 @@
 #include "device/device.h"
 #include "graph/op.h"
 #include "measure/roofline_cache.h"
+#include "graph/quantize_graph.h"
+#include "graph/rounding.h"
 #include "profile/layers.h"
+#include "profile/limits.h"
 #include "profile/slow.h"
 
 #define assert_ok(call)                                                                            \
@@ -133,6 +136,45 @@ static void test_precision_and_ignorance(void **state)
     assert_int_equal(l->layers[1].bound, HWNAS_BOUND_NONE);
     assert_false(l->has_roofline);
     hwnas_arena_free(arena);
+    hwnas_graph_free(graph);
+}
+
+/* A product of lower types in a network of fp32 is judged by their limit, and counts what it moves
+ * in them. */
+static void test_lower_types(void **state)
+{
+    (void)state;
+    const double macs = 64.0 * 1000 * 500;
+    const bool is_rounded[] = {true, false, false};
+    const hwnas_range ranges[] = {{-1, 1}, {-1, 1}, {-1, 1}, {0, 1}, {-1, 1}};
+    hwnas_roofline known = limits;
+    hwnas_graph *graph = make_graph(), *lower[2];
+    int *origin;
+    known.s8_flops.p50 = 800e9;
+    known.bf16_flops.p50 = 400e9;
+    assert_ok(hwnas_graph_round_products(&lower[0], graph, is_rounded));
+    assert_ok(
+        hwnas_graph_quantize(&lower[1], &origin, graph, ranges, NULL, HWNAS_QUANTIZE_LOOKUP, 8));
+    for (int i = 0; i < 2; i++) {
+        hwnas_arena *arena = hwnas_arena_new();
+        const size_t n = lower[i]->n_nodes;
+        int *nodes = hwnas_alloc(n * sizeof *nodes);
+        for (size_t k = 0; k < n; k++)
+            nodes[k] = (int)k;
+        hwnas_step_time step = {
+            .nodes = nodes, .n_nodes = n, .time = {1e-3, 1e-3, 1e-3}, .how = "x"};
+        const hwnas_step_times times = {.n = 1, .steps = &step};
+        const hwnas_layers *l = hwnas_layers_new(arena, lower[i], HWNAS_F32, &times, &known);
+        assert_near(l->layers[0].compute_seconds, 2 * macs / (i ? 800e9 : 400e9));
+        /* Kernels of 2 bytes a value, and of 1 with a scale and a zero point for each column. */
+        const double kernel = (i ? 1 : 2) * 1000.0 * 500, others = i ? 500 * (4 + 4) + 100 : 0;
+        assert_true(l->layers[0].weight_bytes >= kernel);
+        assert_true(l->layers[0].weight_bytes <= kernel + others);
+        free(nodes);
+        hwnas_arena_free(arena);
+        hwnas_graph_free(lower[i]);
+    }
+    free(origin);
     hwnas_graph_free(graph);
 }
 
@@ -278,6 +320,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bandwidth_by_size),
         cmocka_unit_test(test_what_a_layer_costs),
         cmocka_unit_test(test_precision_and_ignorance),
+        cmocka_unit_test(test_lower_types),
         cmocka_unit_test(test_slow_code),
         cmocka_unit_test(test_kept_whole_or_not_at_all),
     };
