@@ -215,7 +215,7 @@ void hwnas_packed_rows_take(hwnas_packed_rows *r, const float *in)
                 for (int i = 0; i < r->group; i += per_word, at += HWNAS_LANES) {                  \
                     const WHOLES word = *(const WHOLES *)at;                                       \
                     if (p == 0)                                                                    \
-                        __builtin_prefetch((const char *)at + AHEAD);                              \
+                        hwnas_prefetch((const char *)at + AHEAD);                                  \
                     _Pragma("GCC unroll 8") for (int k = 0; k < per_word; k++)                     \
                     {                                                                              \
                         WHOLES one = word & (int32_t)(((1U << bits) - 1) << (k * bits));           \
@@ -298,7 +298,7 @@ HWNAS_INLINE void unpack_tile(float *to, const hwnas_packed_rows *r, int64_t til
             hwnas_load(&zero, r->zeros + lanes + g * HWNAS_LANES);
         for (int i = 0; i < r->group; i += per_word, codes += HWNAS_LANES) {
             const hwnas_word_vector word = *(const hwnas_word_vector *)codes;
-            __builtin_prefetch((const char *)codes + AHEAD);
+            hwnas_prefetch((const char *)codes + AHEAD);
 #pragma GCC unroll 8
             for (int k = 0; k < per_word; k++, to += apart) {
                 const hwnas_whole_vector one =

@@ -9,7 +9,12 @@
 #include "device/onednn/posts.h"
 #include "graph/op.h"
 
-enum { MAX_VECTORS = HWNAS_PACKED_VECTORS };
+enum {
+    MAX_VECTORS = HWNAS_PACKED_VECTORS,
+    /* Networks with more weights, in bytes, read them from beyond the second cache in each run. */
+    STREAMED = 1 << 23,
+    AHEAD = 16384, /* then so many are asked for early; docs/engine.md */
+};
 
 typedef struct rows {
     int64_t n_vectors, n_in, n_out, n_tiles;
@@ -20,6 +25,7 @@ typedef struct rows {
     hwnas_packed_panels *panels; /* of `packed`, where vectors are many; else NULL */
     float *bias;                 /* n_out; NULL: none */
     bool is_by_halves;           /* sums of eight floats */
+    bool is_streamed;
     int n_posts;
     hwnas_onednn_post posts[HWNAS_ONEDNN_MAX_POSTS]; /* `operand` here: which input of the step */
 } rows;
@@ -139,6 +145,15 @@ static void take_posts(hwnas_onednn_step *step, rows *r, const hwnas_onednn_grou
         }
 }
 
+static int64_t bytes_of_weights(const hwnas_graph *graph)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < graph->n_tensors; i++)
+        if (graph->tensors[i].kind == HWNAS_TENSOR_WEIGHT)
+            bytes += hwnas_tensor_bytes(&graph->tensors[i]);
+    return bytes;
+}
+
 hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_device *device,
                                        const hwnas_onednn_source *source,
                                        const hwnas_onednn_group *group, hwnas_arena *arena)
@@ -153,6 +168,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     r->n_tiles = (r->n_out + HWNAS_LANES - 1) / HWNAS_LANES;
     const size_t bias_bytes = (size_t)r->n_out * sizeof *r->bias;
     r->is_by_halves = hwnas_onednn_ends_at_avx2();
+    r->is_streamed = bytes_of_weights(graph) > STREAMED;
     TRY(take_weights(r, &step->bytes, device, source, root, step->name));
     if (group->bias >= 0) {
         TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));
@@ -175,19 +191,22 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
  * sums in memory: there they are halves. */
 #define MULTIPLY_TILE(NAME, TYPE, PARTS)                                                           \
     HWNAS_INLINE void NAME(hwnas_vector *out, const float *weights, const float *in, int64_t n_in, \
-                           int n)                                                                  \
+                           int n, bool is_streamed)                                                \
     {                                                                                              \
         enum { CHAINS = 4, LENGTH = HWNAS_LANES / PARTS };                                         \
         TYPE sums[CHAINS][PARTS] = {{{0}}};                                                        \
         const int apart = CHAINS / n; /* inputs before the same sum has its turn again */          \
         int64_t i = 0;                                                                             \
         for (; i + apart <= n_in; i += apart)                                                      \
-            for (int k = 0; k < apart; k++)                                                        \
+            for (int k = 0; k < apart; k++) {                                                      \
+                if (is_streamed)                                                                   \
+                    hwnas_prefetch((const char *)(weights + (i + k) * HWNAS_LANES) + AHEAD);       \
                 for (int v = 0; v < n; v++)                                                        \
                     for (int p = 0; p < PARTS; p++)                                                \
                         sums[v * apart + k][p] +=                                                  \
                             *(const TYPE *)(weights + (i + k) * HWNAS_LANES + p * LENGTH) *        \
                             in[v * n_in + i + k];                                                  \
+            }                                                                                      \
         for (; i < n_in; i++)                                                                      \
             for (int v = 0; v < n; v++)                                                            \
                 for (int p = 0; p < PARTS; p++)                                                    \
@@ -207,17 +226,17 @@ MULTIPLY_TILE(multiply_whole, hwnas_vector, 1)
 MULTIPLY_TILE(multiply_halves, hwnas_half, 2)
 
 HWNAS_INLINE void multiply_tile(const rows *r, hwnas_vector *out, const float *weights,
-                                const float *in, int n)
+                                const float *in, int n, bool is_streamed)
 {
     if (r->is_by_halves)
-        multiply_halves(out, weights, in, r->n_in, n);
+        multiply_halves(out, weights, in, r->n_in, n, is_streamed);
     else
-        multiply_whole(out, weights, in, r->n_in, n);
+        multiply_whole(out, weights, in, r->n_in, n, is_streamed);
 }
 
-/* `n` is a constant in each of these. */
-HWNAS_CLONES static void multiply(float *out, const rows *r, const float *in, int64_t first,
-                                  int64_t end)
+/* `n` is a constant in each of these, and so is `is_streamed` where this is called. */
+HWNAS_INLINE void multiply_tiles(float *out, const rows *r, const float *in, int64_t first,
+                                 int64_t end, bool is_streamed)
 {
     hwnas_vector results[MAX_VECTORS];
     for (int64_t t = first; t < end; t++) {
@@ -225,16 +244,16 @@ HWNAS_CLONES static void multiply(float *out, const rows *r, const float *in, in
         const int64_t at = t * HWNAS_LANES, rest = r->n_out - at;
         switch (r->n_vectors) {
         case 1:
-            multiply_tile(r, results, weights, in, 1);
+            multiply_tile(r, results, weights, in, 1, is_streamed);
             break;
         case 2:
-            multiply_tile(r, results, weights, in, 2);
+            multiply_tile(r, results, weights, in, 2, is_streamed);
             break;
         case 3:
-            multiply_tile(r, results, weights, in, 3);
+            multiply_tile(r, results, weights, in, 3, is_streamed);
             break;
         default:
-            multiply_tile(r, results, weights, in, 4);
+            multiply_tile(r, results, weights, in, 4, is_streamed);
         }
         for (int64_t v = 0; v < r->n_vectors; v++)
             if (rest >= HWNAS_LANES)
@@ -242,6 +261,15 @@ HWNAS_CLONES static void multiply(float *out, const rows *r, const float *in, in
             else
                 memcpy(out + v * r->n_out + at, &results[v], (size_t)rest * sizeof *out);
     }
+}
+
+HWNAS_CLONES static void multiply(float *out, const rows *r, const float *in, int64_t first,
+                                  int64_t end)
+{
+    if (r->is_streamed)
+        multiply_tiles(out, r, in, first, end, true);
+    else
+        multiply_tiles(out, r, in, first, end, false);
 }
 
 static void apply_operand(float *values, const float *operand, int64_t n, dnnl_alg_kind_t alg)

@@ -36,6 +36,13 @@ typedef uint32_t hwnas_word_half __attribute__((vector_size(32), aligned(4), may
 #endif
 #define HWNAS_INLINE static inline __attribute__((always_inline))
 
+/* Asks for what is read soon, in the second cache: of lines that are asked for there a core can
+ * wait for more than of those on their way to the first. */
+HWNAS_INLINE void hwnas_prefetch(const void *at)
+{
+    __builtin_prefetch(at, 0, 2);
+}
+
 HWNAS_INLINE void hwnas_load(hwnas_vector *out, const float *from)
 {
     *out = *(const hwnas_vector *)from;
