@@ -111,3 +111,49 @@ INT32 -2147483648 2147483647
 INT64 -9223372036854775808 9223372036854775807
 END
 }
+
+# Casts to BFLOAT16 and back before both operands; each layer of its own, so that no rounding is near a tie by
+# what was computed before it.
+@test "ort: layers in bf16 have the values that ONNX Runtime gives" {
+    needs_ort
+    need onnx
+    /usr/bin/python3 - <<'END'
+import numpy as np, onnx
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
+rng = np.random.default_rng(0)
+nodes, weights = [], []
+def low(x):
+    nodes.append(h.make_node("Cast", [x], [x + "_low"], to=T.BFLOAT16))
+    nodes.append(h.make_node("Cast", [x + "_low"], [x + "_rounded"], to=T.FLOAT))
+    return x + "_rounded"
+def weight(name, *shape):
+    weights.append(nh.from_array((rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype("f4"), name))
+    return name
+nodes.append(h.make_node("Conv", [low("image"), low(weight("kernel", 32, 16, 3, 3)), weight("bias", 32)], ["conv"], pads=[1] * 4))
+nodes.append(h.make_node("Relu", ["conv"], ["relu"]))
+for name in "qv":
+    nodes.append(h.make_node("MatMul", [low("rows"), low(weight("w" + name, 48, 33))], [name]))
+    nodes = [n for i, n in enumerate(nodes) if n not in nodes[:i]]  # both read one rounding
+nodes.append(h.make_node("Gemm", [low("rows"), low(weight("wg", 9, 48)), weight("bg", 9)], ["gemm"], transB=1))
+nodes = [n for i, n in enumerate(nodes) if n not in nodes[:i]]
+value = lambda name, *shape: h.make_tensor_value_info(name, T.FLOAT, shape)
+graph = h.make_graph(nodes, "low", [value("image", 2, 16, 7, 7), value("rows", 5, 48)],
+                     [value("relu", 2, 32, 7, 7), value("q", 5, 33), value("v", 5, 33), value("gemm", 5, 9)], weights)
+model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+onnx.checker.check_model(model)
+onnx.save(model, "low.onnx")
+END
+    "$HWNAS" compare --outputs low.onnx --device ort,cpu --json >out
+    is out 'len(d["outputs"]) == 4 and all(o["largest_error"] < 1e-5 for o in d["outputs"])'
+    # And in f32 the same layers differ by far more.
+    /usr/bin/python3 - <<'END'
+import onnx
+m = onnx.load("low.onnx")
+for n in m.graph.node:
+    if n.op_type == "Cast":
+        n.attribute[0].i = onnx.TensorProto.FLOAT
+onnx.save(m, "plain.onnx")
+END
+    "$HWNAS" compare --outputs plain.onnx low.onnx --tolerance 0.05 --json >out
+    is out 'all(o["largest_error"] > 1e-4 for o in d["outputs"])'
+}
