@@ -316,6 +316,39 @@ static size_t count(const hwnas_graph *graph, const char *op)
     return n;
 }
 
+/* What a file of bytes has of floats may be in 16 bits: a mean of bytes with a zero point, cut off
+ * with what is before it, was more than oneDNN has code for. */
+static void bytes_stand_beside_floats_of_16_bits(void **state)
+{
+    (void)state;
+    static const hwnas_precision floats[] = {HWNAS_BF16, HWNAS_F16};
+    static const struct {
+        const char *name, *code;
+        bool is_compared; /* `ref` does it in no time */
+    } networks[] = {{"efficientnet_b0", "", false},
+                    {HWNAS_TEST_DATA "/every_operator.yaml", "c=8,gate=sigmoid", true}};
+    for (size_t n = 0; n < COUNT(networks); n++) {
+        hwnas_graph *graph = build(networks[n].name, networks[n].code);
+        for (size_t f = 0; f < COUNT(forms) * COUNT(floats); f++) {
+            const hwnas_exec_options options = {.precision = floats[f % COUNT(floats)]};
+            if (!(precisions() & 1U << options.precision))
+                continue;
+            hwnas_graph *quantized = quantize(graph, forms[f / COUNT(floats)]);
+            hwnas_exec *exec;
+            ok(hwnas_device_compile(&exec, cpu, quantized, &options));
+            hwnas_exec_free(exec);
+            if (networks[n].is_compared) {
+                truth t = truth_of(quantized);
+                assert_true(error_on_cpu(&t, t.graph, &options) <= 0.15);
+                truth_done(&t);
+            } else {
+                hwnas_graph_free(quantized);
+            }
+        }
+        hwnas_graph_free(graph);
+    }
+}
+
 /* A product of whole numbers that bytes hold is exact: nothing is rounded but by scales of one. */
 static void bytes_are_multiplied_exactly(void **state)
 {
@@ -649,6 +682,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_multiplied_exactly),
+        cmocka_unit_test(bytes_stand_beside_floats_of_16_bits),
         cmocka_unit_test(layers_stay_floats_where_that_is_asked),
         cmocka_unit_test(quantized_graphs_go_through_files),
         cmocka_unit_test(quantized_images_need_no_partitions),

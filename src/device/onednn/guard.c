@@ -12,6 +12,7 @@ typedef struct guard {
     const hwnas_graph *graph; /* its */
     const hwnas_fusion *plan;
     bool *is_end; /* by tensor */
+    bool has_low; /* bf16 or f16 somewhere: there are no groups */
 } guard;
 
 static bool is_product(const hwnas_node *node)
@@ -131,12 +132,23 @@ static void guard_depthwise(const guard *g, const hwnas_node *node)
         g->is_end[node->inputs[0]] = true;
 }
 
+/* Beside bf16 or f16 a dequantisation is cut off with what reads it as well, a mean, a sum or a
+ * function, and for bytes with a zero point there is then no code at all. */
+static void guard_dequantize(const guard *g, const hwnas_node *node)
+{
+    const int reader = hwnas_lone_reader(&g->plan->uses[node->output]);
+    if (g->has_low && node->op->id == HWNAS_OP_DEQUANTIZE_LINEAR &&
+        (reader < 0 || !is_product(&g->graph->nodes[reader])))
+        g->is_end[node->output] = true;
+}
+
 bool *hwnas_onednn_guard(const hwnas_onednn_source *source, const hwnas_fusion *plan)
 {
     static void (*const guards[])(const guard *g, const hwnas_node *node) = {
-        guard_binary, guard_attention, guard_operand, guard_depthwise};
+        guard_binary, guard_attention, guard_operand, guard_depthwise, guard_dequantize};
     const hwnas_graph *graph = source->graph;
     guard g = {.source = source, .graph = graph, .plan = plan};
+    g.has_low = hwnas_onednn_has_low(source);
     g.is_end = hwnas_alloc((graph->n_tensors + 1) * sizeof *g.is_end);
     for (size_t i = 0; i < graph->n_nodes; i++)
         for (size_t k = 0; k < sizeof guards / sizeof *guards && plan->group_of[i] < 0; k++)
