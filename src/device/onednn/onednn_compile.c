@@ -14,6 +14,7 @@
 #include "device/onednn/depthwise.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/dynamic.h"
+#include "device/onednn/functions.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/guard.h"
 #include "device/onednn/halves.h"
@@ -217,6 +218,10 @@ static hwnas_status compile_kind(compiler *c, step *s, const hwnas_onednn_group 
     if (hwnas_onednn_change_fits(c->graph, group, c->groups.layouts)) {
         s->kind = &hwnas_onednn_changes;
         return hwnas_onednn_change_compile(s, c->source, group, c->groups.layouts, exec->arena);
+    }
+    if (hwnas_onednn_function_fits(c->source, group, c->groups.layouts)) {
+        s->kind = &hwnas_onednn_functions;
+        return hwnas_onednn_function_compile(s, s->device, c->graph, group, exec->arena);
     }
     s->kind = &hwnas_onednn_fused;
     return hwnas_onednn_fused_compile(s, s->device, c->source, group, c->groups.layouts,

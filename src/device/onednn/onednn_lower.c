@@ -9,8 +9,13 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include "device/onednn/dynamic.h"
+#include "device/onednn/functions.h"
 #include "device/onednn/layouts.h"
+#include "device/onednn/lines.h"
 #include "device/onednn/onednn_steps.h"
+#include "device/onednn/plain_pools.h"
+#include "device/onednn/reduces.h"
+#include "device/onednn/repeats.h"
 #include "device/onednn/windows.h"
 #include "graph/op.h"
 #include "graph/ops/recurrent.h"
@@ -241,15 +246,6 @@ static void lower_upsample(op *o)
     set_text(o, dnnl_graph_op_attr_data_format, "NCX");
 }
 
-/* The primitive's exponent is an attribute. */
-static bool has_one_exponent(const hwnas_graph *graph, const hwnas_node *node)
-{
-    const hwnas_tensor *exponent = hwnas_node_input(graph, node, 1);
-    return exponent->kind == HWNAS_TENSOR_WEIGHT && hwnas_tensor_count(exponent) == 1 &&
-           hwnas_node_input(graph, node, 0)->kind != HWNAS_TENSOR_WEIGHT &&
-           exponent->rank <= hwnas_node_input(graph, node, 0)->rank;
-}
-
 static bool is_exact(const hwnas_graph *graph, const hwnas_node *node)
 {
     (void)graph;
@@ -305,7 +301,9 @@ static const struct rule {
     bool (*fits)(const hwnas_graph *graph, const hwnas_node *node); /* NULL: each */
     const hwnas_onednn_kind *own;                                   /* of a wildcard */
 } rules[] = {
+    {HWNAS_OP_ABS, OWN, NULL, &hwnas_onednn_eltwise},
     {HWNAS_OP_ADD, dnnl_graph_op_add, no_attributes, NULL, NULL},
+    {HWNAS_OP_AVG_POOL, OWN, hwnas_onednn_is_plain_pool, &hwnas_onednn_plain_pools},
     {HWNAS_OP_AVG_POOL, dnnl_graph_op_avg_pool, lower_avg_pool, NULL, NULL},
     {HWNAS_OP_BATCH_NORM, dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
     {HWNAS_OP_CAST, dnnl_graph_op_type_cast, no_attributes, NULL, NULL},
@@ -318,8 +316,6 @@ static const struct rule {
     {HWNAS_OP_CONV, dnnl_graph_op_convolution, lower_conv, NULL, NULL},
     {HWNAS_OP_DEQUANTIZE_LINEAR, dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
     {HWNAS_OP_DIV, dnnl_graph_op_divide, no_attributes, NULL, NULL},
-    {HWNAS_OP_ERF, OWN, NULL, &hwnas_onednn_loops},
-    {HWNAS_OP_EXPAND, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_FLATTEN, OWN, NULL, &hwnas_onednn_reshape},
     {HWNAS_OP_GATHER, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_GELU, dnnl_graph_op_gelu, no_attributes, is_exact, NULL},
@@ -340,14 +336,13 @@ static const struct rule {
     {HWNAS_OP_LSTM_CORE, OWN, has_given_weights, &hwnas_onednn_lstm},
     {HWNAS_OP_LSTM_CORE, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_MATMUL, dnnl_graph_op_matmul, no_attributes, NULL, NULL},
+    {HWNAS_OP_MAX_POOL, OWN, hwnas_onednn_is_plain_pool, &hwnas_onednn_plain_pools},
     {HWNAS_OP_MAX_POOL, dnnl_graph_op_max_pool, lower_pool, NULL, NULL},
-    {HWNAS_OP_MEAN, OWN, hwnas_onednn_has_near_axes, &hwnas_onednn_mean},
-    {HWNAS_OP_MEAN, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_MISH, dnnl_graph_op_mish, no_attributes, NULL, NULL},
     {HWNAS_OP_MUL, dnnl_graph_op_multiply, no_attributes, NULL, NULL},
     {HWNAS_OP_NEG, OWN, NULL, &hwnas_onednn_eltwise},
-    {HWNAS_OP_POW, OWN, has_one_exponent, &hwnas_onednn_eltwise},
-    {HWNAS_OP_POW, OWN, NULL, &hwnas_onednn_loops},
+    {HWNAS_OP_POW, OWN, hwnas_onednn_has_function, &hwnas_onednn_functions},
+    {HWNAS_OP_POW, OWN, hwnas_onednn_has_one_exponent, &hwnas_onednn_eltwise},
     {HWNAS_OP_QUANTIZE_LINEAR, dnnl_graph_op_quantize, lower_quantize, NULL, NULL},
     {HWNAS_OP_REDUCE_MAX, OWN, hwnas_onednn_is_extreme_of_all, &hwnas_onednn_extreme},
     {HWNAS_OP_REDUCE_MIN, OWN, hwnas_onednn_is_extreme_of_all, &hwnas_onednn_extreme},
@@ -359,6 +354,7 @@ static const struct rule {
     {HWNAS_OP_SIGMOID, dnnl_graph_op_sigmoid, no_attributes, NULL, NULL},
     {HWNAS_OP_SLICE, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_SOFTMAX, dnnl_graph_op_softmax, lower_axis, NULL, NULL},
+    {HWNAS_OP_SQRT, OWN, NULL, &hwnas_onednn_eltwise},
     {HWNAS_OP_SUB, dnnl_graph_op_subtract, no_attributes, NULL, NULL},
     {HWNAS_OP_TANH, dnnl_graph_op_tanh, no_attributes, NULL, NULL},
     {HWNAS_OP_TRANSPOSE, OWN, leaves_values, &hwnas_onednn_reshape},
@@ -371,6 +367,12 @@ static const struct rule {
 /* What oneDNN lacks: the operator's own loops. */
 static const struct rule plain = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_loops};
 
+static const struct rule pads = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_pads},
+                         cum_sums = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_cum_sums},
+                         repeats = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_repeats},
+                         reduces = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_reduces},
+                         functions = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_functions};
+
 /* Of whole numbers: found in the run. */
 static const struct rule run_time_quantize = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_quantize};
 
@@ -381,13 +383,19 @@ static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas
     if (stays && node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
         hwnas_onednn_quantizes_all_alike(graph, node))
         return &run_time_quantize;
+    if (stays && (node->op->id == HWNAS_OP_PAD || node->op->id == HWNAS_OP_CUM_SUM))
+        return node->op->id == HWNAS_OP_PAD ? &pads : &cum_sums;
+    if (stays && hwnas_onednn_is_repeat(graph, node))
+        return &repeats;
     /* oneDNN's floats do not round, wrap or cut off as whole numbers do. */
     if (stays && (hwnas_node_is_whole(graph, node) || node->op->id == HWNAS_OP_CAST))
-        return &plain;
+        return hwnas_onednn_is_reduce(graph, node) ? &reduces : &plain;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].op == node->op->id && (!rules[i].fits || rules[i].fits(graph, node)))
             return &rules[i];
-    return &plain;
+    return hwnas_onednn_has_function(graph, node) ? &functions
+           : hwnas_onednn_is_reduce(graph, node)  ? &reduces
+                                                  : &plain;
 }
 
 const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source, const hwnas_node *node)

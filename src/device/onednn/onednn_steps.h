@@ -2,7 +2,7 @@
  *
  * A step is a partition of oneDNN's, or one node that oneDNN's graphs have no operator for. Steps
  * come in kinds, each a table of functions. What a primitive or a reshape needs is taken when it is
- * compiled; in a run only oneDNN's partitions (scratch) and the loops of `mean` allocate. */
+ * compiled; in a run only oneDNN's partitions (scratch) and a few plain loops allocate. */
 #ifndef HWNAS_DEVICE_ONEDNN_STEPS_H
 #define HWNAS_DEVICE_ONEDNN_STEPS_H
 
@@ -55,20 +55,19 @@ extern const hwnas_onednn_kind hwnas_onednn_partition;
 extern const hwnas_onednn_kind hwnas_onednn_loops;
 /* The same values in another shape: nothing at all, where the input's place can be taken over. */
 extern const hwnas_onednn_kind hwnas_onednn_reshape;
-/* One of oneDNN's primitives, which its graphs do not have: GELU by tanh, -x, powers of a constant
- * exponent (eltwise), LayerNorm without scale or shift or over several dimensions, LSTM, GRU. */
+/* One of oneDNN's primitives, which its graphs do not have: GELU by tanh, -x, |x|, roots, powers of
+ * a constant exponent (eltwise), LayerNorm without scale or shift or over several dimensions, LSTM,
+ * GRU. */
 extern const hwnas_onednn_kind hwnas_onednn_eltwise;
 extern const hwnas_onednn_kind hwnas_onednn_layer_norm;
 extern const hwnas_onednn_kind hwnas_onednn_lstm;
 extern const hwnas_onednn_kind hwnas_onednn_gru;
-/* Loops of ours where oneDNN is slow: means over axes that lie side by side, an LSTM or GRU
- * over few sequences whose length of state fits our vectors. */
-extern const hwnas_onednn_kind hwnas_onednn_mean;
-bool hwnas_onednn_has_near_axes(const hwnas_graph *graph, const hwnas_node *node);
 /* What oneDNN 3.7 lacks: rms_norm, with one scale for each value of a row or one for all. */
 extern const hwnas_onednn_kind hwnas_onednn_rms_norm;
 /* Values that a normalisation of the dimensions from `axis` on takes as one. */
 int64_t hwnas_onednn_row_length(const hwnas_graph *graph, const hwnas_node *node);
+/* Loops of ours where oneDNN is slow: an LSTM or GRU over few sequences whose length of state fits
+ * our vectors. */
 extern const hwnas_onednn_kind hwnas_onednn_short_recurrent;
 bool hwnas_onednn_is_short_recurrent(const hwnas_graph *graph, const hwnas_node *node);
 

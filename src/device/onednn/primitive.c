@@ -165,6 +165,10 @@ static function function_of(const hwnas_graph *graph, const hwnas_node *node)
         hwnas_tensor_fill(hwnas_node_input(graph, node, 1), &f.beta);
     } else if (node->op->id == HWNAS_OP_NEG) {
         f = (function){dnnl_eltwise_linear, -1, 0};
+    } else if (node->op->id == HWNAS_OP_SQRT) {
+        f = (function){dnnl_eltwise_sqrt, 0, 0};
+    } else if (node->op->id == HWNAS_OP_ABS) {
+        f = (function){dnnl_eltwise_abs, 0, 0};
     }
     return f;
 }

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "graph/ops/elementwise.h"
+#include "graph/ops/pad.h"
 
 enum { BEFORE, AFTER, VALUE, MODE };
-enum { CONSTANT, EDGE, REFLECT, WRAP };
+enum { CONSTANT = HWNAS_PAD_CONSTANT, REFLECT = HWNAS_PAD_REFLECT, WRAP = HWNAS_PAD_WRAP };
 
 static const char *const modes[] = {"constant", "edge", "reflect", "wrap", NULL};
 
@@ -49,22 +50,6 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return HWNAS_OK;
 }
 
-/* Where the value at `i` of `n` comes from; -1: from nowhere. */
-static int64_t source(int64_t i, int64_t n, int64_t mode)
-{
-    if (i >= 0 && i < n)
-        return i;
-    switch (mode) {
-    case EDGE:
-        return i < 0 ? 0 : n - 1;
-    case REFLECT:
-        return i < 0 ? -i : 2 * (n - 1) - i;
-    case WRAP:
-        return i < 0 ? i + n : i - n;
-    }
-    return -1;
-}
-
 /* The last dimension that is padded; those behind it are moved as one. */
 static int last_padded(const hwnas_node *node, int rank)
 {
@@ -82,7 +67,8 @@ static void pad_run(float *out, const float *in, const hwnas_node *node, int axi
     const int64_t before = node->attrs[BEFORE].ints[axis];
     const float value = (float)node->attrs[VALUE].number;
     for (int64_t i = 0; i < n_out;) {
-        const int64_t from = in ? source(i - before, n_in, node->attrs[MODE].ints[0]) : -1;
+        const int64_t from =
+            in ? hwnas_pad_source(i - before, n_in, node->attrs[MODE].ints[0]) : -1;
         const int64_t n = in && i == before ? n_in : 1; /* what there was, at once */
         if (from >= 0)
             memcpy(out + i * count, in + from * count, (size_t)(n * count) * sizeof *out);
@@ -109,8 +95,9 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     for (int64_t outer = 0; outer < n_outer; outer++) {
         int64_t from = 0, step = 1, rest = outer;
         for (int i = axis - 1; i >= 0 && from >= 0; i--) {
-            const int64_t place = source(rest % out->dims[i] - node->attrs[BEFORE].ints[i],
-                                         in->dims[i], node->attrs[MODE].ints[0]);
+            const int64_t place =
+                hwnas_pad_source(rest % out->dims[i] - node->attrs[BEFORE].ints[i], in->dims[i],
+                                 node->attrs[MODE].ints[0]);
             from = place < 0 ? -1 : from + place * step;
             rest /= out->dims[i];
             step *= in->dims[i];

@@ -70,8 +70,11 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     for (int64_t b = 0; b < n_before; b++)
         for (int64_t i = 0; i < n_parts; i++, output += n_part) {
             const int64_t from = node->attrs[BEGIN].ints[0] + i * step;
-            memcpy(output, inputs[0] + (b * in->dims[axis] + from) * n_after,
-                   (size_t)n_part * sizeof *output);
+            const float *part = inputs[0] + (b * in->dims[axis] + from) * n_after;
+            if (n_part == 1)
+                *output = *part;
+            else
+                memcpy(output, part, (size_t)n_part * sizeof *output);
         }
 }
 
