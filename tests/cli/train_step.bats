@@ -13,6 +13,15 @@ gradients_of() {
         1e-4 "$1" f32 "${@:2}"
 }
 
+# export_modules: a program that puts modules and their inputs into `modules`; makes NAME.onnx of each.
+export_modules() {
+    { printf '%s\n' 'import torch' 'torch.manual_seed(1)' 'modules = {}' && cat && printf '%s\n' \
+        'for name, (module, inputs) in modules.items():' \
+        '    torch.onnx.export(module.eval(), tuple(inputs), name + ".onnx", opset_version=16,' \
+        '                      input_names=["xyz"[i] for i in range(len(inputs))], output_names=["out"])'; } >export.py
+    /usr/bin/python3 export.py
+}
+
 @test "training: gradients are PyTorch's: perceptron, convolutions and pools, an embedding" {
     need torch
     same_gradients mnist_mlp 8
@@ -97,6 +106,133 @@ END
     gradients_of place.onnx # by a Gather of one constant
 }
 
+@test "training: gradients are PyTorch's: PReLU of channels, of features and of one factor" {
+    need torch
+    printf '%s\n' 'hwnas: 1' 'name: slopes' 'input: {x: [3, 6, 7]}' 'network:' \
+        '  - conv: {out: 5, kernel: 3, pad: 1}' '  - prelu' '  - conv: {out: 4, kernel: 3}' '  - prelu' \
+        '  - flatten' '  - linear: {out: 9}' '  - prelu' '  - linear: {out: 3}' >slopes.yaml
+    same_gradients slopes.yaml 4
+    export_modules <<'END'
+class One(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.slope, self.out = torch.nn.Conv2d(2, 5, 3), torch.nn.PReLU(init=0.3), torch.nn.Linear(45, 3)
+    def forward(self, x):
+        return self.out(self.slope(self.conv(x)).flatten(1))
+modules["one"] = One(), [torch.randn(2, 2, 5, 5)]
+END
+    gradients_of one.onnx
+}
+
+@test "training: gradients are PyTorch's: ELU, padding, larger images and sums" {
+    need torch
+    export_modules <<'END'
+F = torch.nn.functional
+class Images(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convs = torch.nn.ModuleList(torch.nn.Conv2d(a, b, 3) for a, b in ((3, 5), (5, 4), (4, 6), (6, 4)))
+        self.out = torch.nn.Linear(4, 3)
+    def forward(self, x):
+        x = F.elu(self.convs[0](F.pad(x, (1, 2, 3, 1), mode="reflect")), 0.7)
+        x = F.interpolate(self.convs[1](F.pad(x, (1, 0, 2, 1), mode="replicate")), scale_factor=2, mode="nearest")
+        x = F.interpolate(F.elu(self.convs[2](x)), scale_factor=2, mode="bilinear", align_corners=False)
+        return self.out(self.convs[3](F.pad(x, (0, 1, 2, 0))).sum((2, 3)))
+modules["images"] = Images(), [torch.randn(2, 3, 6, 7)]
+class Rows(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.out = torch.nn.Linear(6, 5), torch.nn.Linear(5, 3)
+    def forward(self, x):
+        return self.out(self.first(x).sum(1, keepdim=True)).flatten(1)
+modules["rows"] = Rows(), [torch.randn(3, 4, 6)]
+END
+    gradients_of images.onnx
+    gradients_of rows.onnx
+}
+
+@test "training: gradients are PyTorch's: further functions of one value" {
+    need torch
+    export_modules <<'END'
+F = torch.nn.functional
+class Functions(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.out = torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)
+    def forward(self, x):
+        a = self.a(x)
+        y = torch.erf(a) + torch.sin(a) * torch.cos(2 * a) - F.softplus(-a) + torch.log(1.5 + torch.sigmoid(a))
+        return self.out(y + (1 + a * a) ** 1.5 + 1 / (2 + torch.tanh(a)) + F.elu(a, 0.6) ** 3)
+modules["functions"] = Functions(), [torch.randn(5, 6)]
+END
+    gradients_of functions.onnx
+}
+
+@test "training: gradients are PyTorch's: choices, limits, repetitions, pairs of which both are repeated, and values put at places" {
+    need torch
+    export_modules <<'END'
+class Choices(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.out = torch.nn.Linear(6, 8), torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)
+        self.row, self.one = torch.nn.Parameter(torch.randn(1, 1, 8)), torch.nn.Parameter(torch.randn(1))
+    def forward(self, x):
+        a, b = self.a(x), self.b(x)
+        y = torch.where(x[:, :, :1] > 0.1, a, b) + torch.where(b < 0.2, self.row, self.one)
+        y = y.clamp(-0.9, 1.1) + torch.tanh(self.row).expand(x.shape[0], x.shape[1], 8)
+        return self.out(y.mean(1))
+modules["choices"] = Choices(), [torch.randn(3, 4, 6)]
+class Pairs(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.out = torch.nn.Linear(6, 5), torch.nn.Linear(6, 4), torch.nn.Linear(5, 3)
+    def forward(self, x):
+        a, b = self.a(x)[:, None], self.b(x)[:, :, None]
+        y = (a + b) * (b - a) + 2 / (3 + torch.tanh(self.out.bias[0] * x[:, :1, None]))
+        return self.out((y + a * b + b / (2 + torch.sigmoid(a))).flatten(1).reshape(-1, 5)).reshape(3, 12)
+modules["pairs"] = Pairs(), [torch.randn(3, 6)]
+class Places(torch.nn.Module):
+    def __init__(self, reduce):
+        super().__init__()
+        self.a, self.b, self.out = torch.nn.Linear(6, 7), torch.nn.Linear(6, 2), torch.nn.Linear(7, 3)
+        self.reduce = reduce
+    def forward(self, x):
+        at = torch.tensor([[1, 4], [0, 6], [5, 2]])
+        a, b = self.a(x), self.b(x)
+        return self.out(a.scatter_add(1, at, b) if self.reduce else a.scatter(1, at, b))
+modules["replaced"] = Places(False), [torch.randn(3, 6)]
+modules["added"] = Places(True), [torch.randn(3, 6)]
+class Parts(Places):
+    def forward(self, x):
+        a = self.a(x).clone()
+        a[:, 2:4] = self.b(x)
+        return self.out(a)
+modules["parts"] = Parts(False), [torch.randn(3, 6)]
+END
+    gradients_of choices.onnx
+    gradients_of pairs.onnx
+    gradients_of replaced.onnx
+    gradients_of added.onnx
+    gradients_of parts.onnx
+}
+
+# As in a diffusion model: nothing is learnt of a step's number.
+@test "training: gradients are PyTorch's: behind a number that is cast, which has none" {
+    need torch
+    export_modules <<'END'
+class Steps(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.time, self.image, self.out = torch.nn.Linear(4, 6), torch.nn.Linear(5, 6), torch.nn.Linear(6, 3)
+        self.register_buffer("frequencies", torch.tensor([1.0, 0.1, 0.01, 0.001]))
+    def forward(self, x, t):
+        angles = t.float()[:, None] * self.frequencies
+        return self.out(torch.tanh(self.time(torch.tanh(angles)) + self.image(x)))
+modules["steps"] = Steps(), [torch.randn(3, 5), torch.tensor([3, 40, 7])]
+END
+    gradients_of steps.onnx
+}
+
 @test "training: profile measures a step, with either optimizer, and keeps that it was one" {
     ends 0 profile mnist_mlp --training --batch 4 --threads 1 --seconds 0.05 --json --save sgd.json
     is out "[r['status'] for r in d['rows']] == ['ok'] and d['rows'][0]['training'] == 'sgd'"
@@ -124,6 +260,10 @@ END
     is devices "'bf16' in d['devices'][0]['native'] + d['devices'][0]['emulated']" || skip "needs products in bf16"
     ends 0 profile mnist_cnn lstm_text_generation --training --dtype bf16 --batch 4 --threads 1 --seconds 0.05 --json
     is out "[(r['status'], r['dtype']) for r in d['rows']] == [('ok', 'bf16')] * 2"
+    printf '%s\n' 'hwnas: 1' 'name: loops' 'input: {x: [3, 6, 7]}' 'network:' '  - conv: {out: 5, kernel: 3, pad: 1}' '  - prelu' \
+        '  - upsample: {by: 2}' '  - conv: {out: 4, kernel: 3}' '  - erf' '  - flatten' '  - linear: {out: 3}' >loops.yaml
+    ends 0 profile loops.yaml --training --dtype bf16 --batch 4 --threads 2 --seconds 0.05 --json
+    is out "[(r['status'], r['dtype']) for r in d['rows']] == [('ok', 'bf16')]"
 }
 
 @test "training: PyTorch's step is measured beside it" {
@@ -145,9 +285,9 @@ END
     refuses 2 "--optimizer belongs to --training" profile mnist_mlp --optimizer adamw
     refuses 2 "there is no optimizer 'adam'*sgd, adamw" profile mnist_mlp --training --optimizer adam
     refuses 2 "training steps are measured in the mode hot" profile mnist_mlp --training --mode cold
-    printf '%s\n' 'hwnas: 1' 'name: slopes' 'input: {x: [4, 8, 8]}' 'network:' '  - prelu' '  - flatten' '  - linear: {out: 4}' >slopes.yaml
-    ends 1 profile slopes.yaml --training
-    says out "has no gradient of the operator 'prelu'"
+    printf '%s\n' 'hwnas: 1' 'name: larger' 'input: {x: [4, 8, 8]}' 'network:' '  - conv_transpose: {out: 2, kernel: 2}' '  - flatten' '  - linear: {out: 4}' >larger.yaml
+    ends 1 profile larger.yaml --training
+    says out "has no gradient of the operator 'conv_transpose'"
 }
 
 # told_and_held NETWORK BATCH: bytes that a step is told to need, and the most that its process held.

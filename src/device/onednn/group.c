@@ -15,6 +15,7 @@ static const struct row {
     [HWNAS_OP_ADD] = {true, dnnl_binary_add},
     [HWNAS_OP_CLIP] = {false, dnnl_eltwise_clip, "low", "high"},
     [HWNAS_OP_DIV] = {true, dnnl_binary_div},
+    [HWNAS_OP_ELU] = {false, dnnl_eltwise_elu, "alpha"},
     [HWNAS_OP_EXP] = {.alg = dnnl_eltwise_exp},
     [HWNAS_OP_GELU] = {.alg = dnnl_eltwise_gelu_erf},
     [HWNAS_OP_HARD_SIGMOID] = {false, dnnl_eltwise_hardsigmoid, "alpha", "beta"},

@@ -1,4 +1,5 @@
 /* grad_functions.c: functions of one value, sums and products of two, dropout. */
+#include "device/onednn/functions.h"
 #include "device/onednn/group.h"
 #include "device/onednn/primitive.h"
 #include "device/onednn/training/bf16.h"
@@ -25,11 +26,35 @@ typedef struct function {
     float alpha, beta;
 } function;
 
+/* Those that inference has loops of its own for. */
+static bool find_other(hwnas_onednn_post *out, const hwnas_graph *graph, const hwnas_node *node)
+{
+    *out = (hwnas_onednn_post){.alg = dnnl_eltwise_pow, .alpha = 1, .beta = -1, .operand = -1};
+    switch (node->op->id) {
+    case HWNAS_OP_LOG:
+        out->alg = dnnl_eltwise_log;
+        return true;
+    case HWNAS_OP_NEG:
+        *out = (hwnas_onednn_post){.alg = dnnl_eltwise_linear, .alpha = -1, .operand = -1};
+        return true;
+    case HWNAS_OP_POW:
+        if (!hwnas_onednn_has_one_exponent(graph, node))
+            return false;
+        hwnas_tensor_fill(hwnas_node_input(graph, node, 1), &out->beta);
+        return !hwnas_node_input(graph, node, 1)->is_parameter;
+    case HWNAS_OP_SOFTPLUS:
+        out->alg = dnnl_eltwise_soft_relu;
+        return true;
+    default:
+        return node->op->id == HWNAS_OP_RECIPROCAL;
+    }
+}
+
 /* Only where the slope is not below 0 does the result tell on which side its input was. */
-static hwnas_status find_function(function *out, const hwnas_node *node)
+static hwnas_status find_function(function *out, const hwnas_graph *graph, const hwnas_node *node)
 {
     hwnas_onednn_post post;
-    if (!hwnas_onednn_function(&post, node))
+    if (!hwnas_onednn_function(&post, node) && !find_other(&post, graph, node))
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
                           "'%s': the device 'cpu' has no gradient of this '%s'", node->name,
                           node->op->name);
@@ -66,7 +91,7 @@ hwnas_status hwnas_gradient_follower(const hwnas_node **out, dnnl_primitive_attr
     TRY(hwnas_onednn_attr(attr, t->name));
     if (!next || next->n_inputs != 1 || !hwnas_onednn_function(&post, next))
         return HWNAS_OK;
-    TRY(find_function(&f, next));
+    TRY(find_function(&f, t->graph, next));
     if (!f.by_result)
         return HWNAS_OK;
     TRY_DNNL("describe", t->name, dnnl_post_ops_create(&posts));
@@ -85,7 +110,7 @@ static hwnas_status function_forward(hwnas_tape *t, const hwnas_node *node)
     int x;
     dnnl_primitive_desc_t desc = NULL;
     hwnas_tape_note *note = &t->notes[t->node];
-    TRY(find_function(&f, node));
+    TRY(find_function(&f, t->graph, node));
     TRY(hwnas_gradient_dense_input(&x, t, node, 0));
     const const_dnnl_memory_desc_t layout = t->slots[x].layout;
     const int y = hwnas_tape_add_slot(t, layout);
@@ -104,7 +129,7 @@ static hwnas_status function_backward(hwnas_tape *t, const hwnas_node *node, int
     function f;
     dnnl_primitive_desc_t hint = NULL, desc = NULL;
     const hwnas_tape_note *note = &t->notes[t->node];
-    TRY(find_function(&f, node));
+    TRY(find_function(&f, t->graph, node));
     if (note->number) /* what made the value takes care of it */
         return hwnas_tape_add_gradient(t, node->inputs[0], dy);
     const int data = f.by_result ? t->value[node->output] : note->slots[0];
@@ -206,6 +231,12 @@ static hwnas_status combine(hwnas_tape *t, dnnl_alg_kind_t alg, int a, int b, in
     return hwnas_tape_add_primitive(t, made, desc, 3, args);
 }
 
+/* One operand is as large as the output, and may be the first. */
+static bool has_first(const hwnas_tape *t, const hwnas_node *node)
+{
+    return is_as_large(t, node, 0) || (is_as_large(t, node, 1) && node->op->commutes);
+}
+
 static hwnas_status binary_forward(hwnas_tape *t, const hwnas_node *node)
 {
     hwnas_status status = HWNAS_OK;
@@ -213,12 +244,8 @@ static hwnas_status binary_forward(hwnas_tape *t, const hwnas_node *node)
     const hwnas_node *follower = NULL;
     dnnl_alg_kind_t alg;
     int large = is_as_large(t, node, 0) ? 0 : 1, slots[2];
-    if (!hwnas_onednn_binary(&alg, node) || !is_as_large(t, node, large) ||
-        (large == 1 && !node->op->commutes))
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "'%s': the device 'cpu' has no gradient of a '%s' whose first operand is "
-                          "repeated",
-                          node->name, node->op->name);
+    if (!hwnas_onednn_binary(&alg, node) || !has_first(t, node))
+        return hwnas_gradient_pair.forward(t, node);
     TRY(hwnas_gradient_dense_input(&slots[large], t, node, large));
     TRY(take_operand(&slots[!large], t, node, !large, t->slots[slots[large]].layout));
     const int y = hwnas_tape_add_slot(t, t->slots[slots[large]].layout);
@@ -320,6 +347,8 @@ static hwnas_status differentiate(int *out, hwnas_tape *t, const hwnas_node *nod
 
 static hwnas_status binary_backward(hwnas_tape *t, const hwnas_node *node, int dy)
 {
+    if (!has_first(t, node))
+        return hwnas_gradient_pair.backward(t, node, dy);
     TRY(hwnas_tape_convert(&dy, t, dy, t->slots[t->value[node->output]].layout));
     for (int i = 0; i < 2; i++) {
         int from;

@@ -82,28 +82,31 @@ static hwnas_status pool_backward(hwnas_tape *t, const hwnas_node *node, int dy)
 
 const hwnas_gradient_rule hwnas_gradient_pool = {pool_forward, pool_backward};
 
-/* ---- Means over axes that lie side by side: outer x n x inner ---- */
+/* ---- Means and sums over axes that lie side by side: outer x n x inner ---- */
 
 typedef struct means {
     int64_t outer, n, inner;
     dnnl_data_type_t type;
+    float factor; /* 1 of sums */
 } means;
 
 static hwnas_status means_of(means *out, const hwnas_tape *t, const hwnas_node *node)
 {
     const hwnas_attr *axes = hwnas_node_attr(node, "axes");
     const hwnas_tensor *in = hwnas_node_input(t->graph, node, 0);
-    *out = (means){1, 1, 1, t->type};
+    *out = (means){1, 1, 1, t->type, 1};
     for (int i = 0; i < axes->n; i++)
         if (axes->ints[i] != axes->ints[0] + i || axes->ints[i] < 0)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                              "'%s': the device 'cpu' has no gradient of a mean over dimensions "
+                              "'%s': the device 'cpu' has no gradient of a '%s' over dimensions "
                               "that do not lie side by side",
-                              node->name);
+                              node->name, node->op->name);
     for (int i = 0; i < in->rank; i++)
         *(axes->n && i < axes->ints[0]               ? &out->outer
           : !axes->n || i <= axes->ints[axes->n - 1] ? &out->n
                                                      : &out->inner) *= in->dims[i];
+    if (node->op->id == HWNAS_OP_MEAN)
+        out->factor = 1 / (float)out->n;
     return HWNAS_OK;
 }
 
@@ -134,14 +137,14 @@ HWNAS_CLONES static void mean_rows(void *to, const void *from, const means *m, i
             for (int64_t i = 0; i < width; i++)
                 sums[i] += load(from, (o * m->n + k) * m->inner + first + i, is_float);
         for (int64_t i = 0; i < width; i++)
-            store(to, o * m->inner + first + i, is_float, sums[i] / (float)m->n);
+            store(to, o * m->inner + first + i, is_float, sums[i] * m->factor);
     }
 }
 
 HWNAS_CLONES static void spread_rows(void *to, const void *from, const means *m, int64_t o)
 {
     const bool is_float = m->type == dnnl_f32;
-    const float factor = 1 / (float)m->n;
+    const float factor = m->factor;
     for (int64_t k = 0; k < m->n; k++)
         for (int64_t i = 0; i < m->inner; i++)
             store(to, (o * m->n + k) * m->inner + i, is_float,
@@ -223,7 +226,7 @@ hwnas_status hwnas_gradient_sum_rows(int *out, hwnas_tape *t, int matrix, int64_
                                      int64_t columns)
 {
     const_dnnl_memory_desc_t layout;
-    const means m = {1, rows, columns, t->type};
+    const means m = {1, rows, columns, t->type, 1};
     TRY(hwnas_tape_layout(&layout, t, 1, &columns, NULL, dnnl_f32));
     *out = hwnas_tape_add_slot(t, layout);
     const int slots[] = {matrix, *out};

@@ -17,7 +17,10 @@ extern const hwnas_gradient_rule hwnas_gradient_conv, hwnas_gradient_linear, hwn
     hwnas_gradient_pool, hwnas_gradient_mean, hwnas_gradient_batch_norm, hwnas_gradient_layer_norm,
     hwnas_gradient_softmax, hwnas_gradient_function, hwnas_gradient_binary, hwnas_gradient_dropout,
     hwnas_gradient_reshape, hwnas_gradient_transpose, hwnas_gradient_slice, hwnas_gradient_concat,
-    hwnas_gradient_gather, hwnas_gradient_recurrent, hwnas_gradient_zero;
+    hwnas_gradient_gather, hwnas_gradient_recurrent, hwnas_gradient_zero, hwnas_gradient_prelu,
+    hwnas_gradient_where, hwnas_gradient_expand, hwnas_gradient_cast, hwnas_gradient_none,
+    hwnas_gradient_pad, hwnas_gradient_pair, hwnas_gradient_smooth, hwnas_gradient_upsample,
+    hwnas_gradient_scatter;
 
 /* Writes the step: forward, loss, backward and update. HWNAS_E_UNSUPPORTED names the first node
  * whose operator has no gradient here. */
@@ -34,6 +37,18 @@ HWNAS_CHECKED hwnas_status hwnas_gradient_plain_input(int *out, hwnas_tape *tape
 /* The same in whatever layout it has, if that is one without gaps. */
 HWNAS_CHECKED hwnas_status hwnas_gradient_dense_input(int *out, hwnas_tape *tape,
                                                       const hwnas_node *node, int i);
+/* grad_elements.c: the same as row-major floats, whatever activations are; a slot for the output
+ * as such; the output's value from it; and `dy`. */
+HWNAS_CHECKED hwnas_status hwnas_gradient_float_input(int *out, hwnas_tape *tape,
+                                                      const hwnas_node *node, int i);
+HWNAS_CHECKED hwnas_status hwnas_gradient_float_output(int *out, hwnas_tape *tape,
+                                                       const hwnas_node *node);
+HWNAS_CHECKED hwnas_status hwnas_gradient_set_floats(hwnas_tape *tape, const hwnas_node *node,
+                                                     int slot);
+HWNAS_CHECKED hwnas_status hwnas_gradient_floats_of(int *out, hwnas_tape *tape,
+                                                    const hwnas_node *node, int dy);
+/* A `forward`: the operator's own loops, of such floats. */
+HWNAS_CHECKED hwnas_status hwnas_gradient_compute(hwnas_tape *tape, const hwnas_node *node);
 /* A weight in `layout`, row-major floats if NULL; the first call for it decides how the optimizer
  * keeps it. `plain` is row-major with the same dimensions. */
 HWNAS_CHECKED hwnas_status hwnas_gradient_weight(int *out, hwnas_tape *tape, int tensor,
