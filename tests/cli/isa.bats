@@ -37,9 +37,9 @@ program() {
     awk '$3 > 4 { print "compares lane by lane:", $0; bad = 1 } END { exit bad }' loops
 }
 
-@test "older processors: operators, blocks, broadcasts and transposed convolutions" {
+@test "older processors: operators, blocks, broadcasts, loops and transposed convolutions" {
     local name
-    for name in operators blocks broadcasts deconv; do
+    for name in operators blocks broadcasts loops deconv; do
         program "test_device_$name"
     done
 }
