@@ -4,10 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "measure/race.h"
 #include "precision/layer_times.h"
 #include "precision/mix_priv.h"
 
+/* Of what is left of the time, for one measurement; and what one takes at least. */
+#define SHARE_OF_REST 0.2
+#define LEAST_SECONDS 0.01
+#define LONG_SECONDS 10 /* that somebody should know of beforehand */
 #define LEAST_LOSS 1e-9 /* rounding of a difference of two percentages */
 
 typedef hwnas_mix_chooser chooser;
@@ -41,6 +47,19 @@ hwnas_status hwnas_mix_tell(const chooser *c, const char *phase, size_t done, si
     return HWNAS_OK;
 }
 
+static double seconds_left(const chooser *c)
+{
+    const double deadline = c->options->deadline;
+    return deadline > 0 ? fmax(0, deadline - hwnas_now()) : INFINITY;
+}
+
+bool hwnas_mix_has_time(chooser *c, int n)
+{
+    const bool has = seconds_left(c) >= (n + 1) * c->one_try && seconds_left(c) > 0;
+    c->mix->is_cut_short |= !has;
+    return has;
+}
+
 static hwnas_measure_options measuring(const chooser *c)
 {
     hwnas_measure_options out = HWNAS_MEASURE_DEFAULTS;
@@ -48,6 +67,7 @@ static hwnas_measure_options measuring(const chooser *c)
         out = *c->options->as;
     if (c->options->seconds > 0)
         out.max_seconds = c->options->seconds;
+    out.max_seconds = fmin(out.max_seconds, fmax(SHARE_OF_REST * seconds_left(c), LEAST_SECONDS));
     out.stop = c->options->stop;
     return out;
 }
@@ -142,8 +162,10 @@ void hwnas_mix_set_all(chooser *c, hwnas_precision kind)
 hwnas_status hwnas_mix_judge(bool *fits, hwnas_mix_way *way, chooser *c)
 {
     const double right = hwnas_answers_accuracy(c->answers).value;
+    const double begin = hwnas_now();
     TRY(hwnas_mix_tell(c, "which layers together", 0, 0));
     TRY(hwnas_answers_compare(&way->error, &way->accuracy, c->answers, c->kinds, way->floats, 0));
+    c->one_try = fmax(c->one_try, hwnas_now() - begin);
     const bool is_scored = isfinite(right);
     *fits = way->error.largest <= c->options->max_error &&
             (!is_scored || right - way->accuracy.value <= c->options->max_loss + LEAST_LOSS);
@@ -204,8 +226,8 @@ static const hwnas_precision *kinds_of(chooser *c, int w)
 /* The graph of a way; NULL: there is none that is not another one's. */
 static hwnas_status make_way(hwnas_graph **out, chooser *c, int w)
 {
-    const bool is_plain =
-        w == HWNAS_MIX_F32 || w == HWNAS_MIX_S8 || (w == HWNAS_MIX_BF16 && c->takes_bf16);
+    const bool is_plain = w == HWNAS_MIX_F32 || (w == HWNAS_MIX_S8 && c->mix->ways[w].n_s8) ||
+                          (w == HWNAS_MIX_BF16 && c->takes_bf16);
     *out = NULL;
     return is_plain || is_really_mixed(c, w) ? hwnas_answers_make(out, c->answers, kinds_of(c, w))
                                              : HWNAS_OK;
@@ -217,7 +239,8 @@ static hwnas_status hold_out(chooser *c, hwnas_graph *const *graphs)
     for (int w = 0; w < HWNAS_MIX_WAYS && samples && samples->n_labels; w++) {
         hwnas_mix_way *way = &c->mix->ways[w];
         TRY(hwnas_mix_tell(c, "samples that are held out", (size_t)w, HWNAS_MIX_WAYS));
-        if (graphs[w] && (!c->options->is_quick || w == HWNAS_MIX_F32 || w == c->mix->chosen))
+        if (graphs[w] && (!c->options->is_quick || w == HWNAS_MIX_F32 || w == c->mix->chosen) &&
+            hwnas_mix_has_time(c, 0))
             TRY(hwnas_answers_hold_out(&way->held_out, c->answers, graphs[w], way->floats));
     }
     return HWNAS_OK;
@@ -254,6 +277,46 @@ static hwnas_status judge_way(chooser *c, int w)
     return hwnas_mix_judge(&way->fits, way, c);
 }
 
+/* All in f32, which takes no measurement. */
+static hwnas_status take_f32(hwnas_mix *mix)
+{
+    mix->chosen = HWNAS_MIX_F32;
+    mix->is_cut_short = true;
+    for (size_t i = 0; i < mix->n_layers; i++)
+        mix->layers[i].kind = HWNAS_F32;
+    return hwnas_graph_fold(&mix->graph, mix->folded);
+}
+
+/* What a choice that is not quick takes, for whoever waits for it. */
+static void tell_length(const chooser *c)
+{
+    const double n = (double)c->mix->n_layers, n_each = hwnas_mix_tries(n);
+    const int n_kinds = c->takes_bf16 ? 2 : 1, n_ways = 2 * n_kinds + 1;
+    const double about =
+        n_kinds * (n + n_each) * c->one_try + (n_kinds + 1 + n_ways) * measuring(c).max_seconds;
+    if (!c->options->is_quick && about > LONG_SECONDS)
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "choosing the precisions of %zu layers takes about %.0f s: each is run by itself, "
+                  "then choices of them together",
+                  c->mix->n_layers, about);
+}
+
+static hwnas_status choose_all(chooser *c)
+{
+    TRY(judge_way(c, HWNAS_MIX_S8));
+    if (!hwnas_mix_has_time(c, 3))
+        return HWNAS_OK;
+    tell_length(c);
+    TRY(time_layers(c));
+    if (!hwnas_mix_has_time(c, 2))
+        return HWNAS_OK;
+    TRY(hwnas_mix_judge_alone(c));
+    TRY(hwnas_mix_choose_layers(c, HWNAS_MIX_MIXED));
+    if (c->takes_bf16 && hwnas_mix_has_time(c, 2))
+        TRY(hwnas_mix_choose_layers(c, HWNAS_MIX_MIXED_BF16));
+    return HWNAS_OK;
+}
+
 static hwnas_status choose(chooser *c, const hwnas_graph *graph)
 {
     hwnas_mix *mix = c->mix;
@@ -264,21 +327,23 @@ static hwnas_status choose(chooser *c, const hwnas_graph *graph)
         return hwnas_fail(HWNAS_E_INPUT, NULL,
                           "the network has no convolution and no product with weights, so there is "
                           "nothing to quantize");
+    if (!(seconds_left(c) > 0))
+        return take_f32(mix);
     c->kinds = hwnas_alloc((mix->folded->n_nodes + 1) * sizeof *c->kinds);
     TRY(hwnas_mix_tell(c, "computing in f32", 0, 0));
+    const double begin = hwnas_now();
     TRY(hwnas_answers_open(&c->answers, mix->folded, c->options));
+    c->one_try = hwnas_now() - begin; /* with ranges; one in bytes is compiled instead */
     mix->ways[HWNAS_MIX_F32].accuracy = hwnas_answers_accuracy(c->answers);
+    if (!hwnas_mix_has_time(c, 2))
+        return take_f32(mix);
     TRY(hwnas_runner_open(&c->runner, "cpu", c->options->threads));
-    c->takes_bf16 = c->options->takes_bf16 && hwnas_answers_has_native(c->answers, HWNAS_BF16);
+    c->takes_bf16 = c->options->takes_bf16 && hwnas_answers_has_native(c->answers, HWNAS_BF16) &&
+                    hwnas_mix_has_time(c, 4);
     if (c->takes_bf16)
         TRY(judge_way(c, HWNAS_MIX_BF16));
-    TRY(judge_way(c, HWNAS_MIX_S8));
-    TRY(time_layers(c));
-    TRY(hwnas_mix_judge_alone(c));
-    TRY(hwnas_mix_choose_layers(c, HWNAS_MIX_MIXED));
-    if (c->takes_bf16)
-        TRY(hwnas_mix_choose_layers(c, HWNAS_MIX_MIXED_BF16));
-    return take_fastest(c);
+    TRY(choose_all(c));
+    return hwnas_mix_has_time(c, 0) ? take_fastest(c) : take_f32(mix);
 }
 
 hwnas_status hwnas_mix_choose(hwnas_mix *out, const hwnas_graph *graph,

@@ -53,6 +53,7 @@ typedef struct hwnas_mix {
     hwnas_mix_way ways[HWNAS_MIX_WAYS];
     int chosen;       /* of these: the fastest that fits */
     bool is_unstable; /* the machine was disturbed while they were measured in turns */
+    bool is_cut_short; /* something was not tried, as the time was over */
 } hwnas_mix;
 
 /* The limit on the error where nobody says one. */
@@ -70,6 +71,9 @@ typedef struct hwnas_mix_options {
      * choices are tried, and held-out samples tell of f32 and what was chosen alone. Seconds for a
      * network, where a search has many; one without layers stays as it is. */
     bool is_quick;
+    /* Where hwnas_now() is to be in the end; 0: whenever. Fewer choices are tried as it comes near,
+     * down to none, in f32; what was begun is ended. */
+    double deadline;
     const hwnas_measure_options *as; /* (optional) how to measure, but for `seconds` */
     const hwnas_mix_samples *samples;  /* (optional) else random ones */
     const volatile sig_atomic_t *stop; /* (optional) HWNAS_E_INTERRUPTED */

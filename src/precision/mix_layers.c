@@ -17,6 +17,9 @@ enum {
 };
 /* A layer that gains less than this part of its time is left as it is. */
 #define LEAST_GAIN 0.02
+/* Where there is no time to see it, as parts of that of bytes: 8 bits of fraction beside 7 and a
+ * scale for a whole tensor. */
+#define BF16_NOISE 0.25
 
 typedef hwnas_mix_chooser chooser;
 typedef hwnas_mix_layer layer;
@@ -55,7 +58,17 @@ hwnas_status hwnas_mix_judge_alone(chooser *c)
 {
     layer *layers = c->mix->layers;
     const size_t n = c->mix->n_layers;
-    const size_t n_run = c->options->is_quick && n > QUICK_ALONE ? QUICK_ALONE : n;
+    const int n_kinds = c->takes_bf16 ? 2 : 1;
+    size_t n_run = c->options->is_quick && n > QUICK_ALONE ? QUICK_ALONE : n;
+    while (n_run > 1 && !hwnas_mix_has_time(c, 2 * n_kinds * (int)n_run)) /* half for the rest */
+        n_run--;
+    if (n_run < 2 && n > 1) { /* by what they gain alone */
+        for (size_t i = 0; i < n; i++) {
+            layers[i].alone = (hwnas_output_error){NAN, 1};
+            layers[i].bf16_alone = (hwnas_output_error){NAN, BF16_NOISE};
+        }
+        return HWNAS_OK;
+    }
     hwnas_mix_set_all(c, HWNAS_F32);
     for (size_t k = 0, last = 0; k < n_run; k++) {
         const size_t i = n_run > 1 ? k * (n - 1) / (n_run - 1) : 0;
@@ -170,7 +183,7 @@ static hwnas_status choose_first(size_t *n_first, hwnas_mix_way *way, chooser *c
         low = n, take_figures(way, &seen);
     else
         high = n;
-    while (low + 1 < high) {
+    while (low + 1 < high && hwnas_mix_has_time(c, 1)) {
         const size_t middle = (low + high) / 2;
         TRY(judge_first(&fits, &seen, c, order, middle));
         if (fits)
@@ -198,7 +211,7 @@ static hwnas_status choose_others(hwnas_mix_way *way, chooser *c, const step *or
     bool found = true;
     for (size_t begin = from + 1; found; begin = from) {
         found = false;
-        for (size_t i = begin; i < to && left; i++) {
+        for (size_t i = begin; i < to && left && hwnas_mix_has_time(c, 1); i++) {
             hwnas_precision *kind = kind_of(c, &order[i]), before = *kind;
             hwnas_mix_way seen = {.floats = way->floats};
             bool fits;
@@ -223,6 +236,11 @@ static int count(const chooser *c, hwnas_precision kind)
     for (size_t i = 0; i < c->mix->n_layers; i++)
         n += c->kinds[c->mix->layers[i].node] == kind;
     return n;
+}
+
+double hwnas_mix_tries(double n_layers)
+{
+    return 1 + log2(n_layers + 1) + fmin(n_layers, MOST_REPAIRS) / 2;
 }
 
 hwnas_status hwnas_mix_choose_layers(chooser *c, int w)

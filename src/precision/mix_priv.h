@@ -13,7 +13,11 @@ typedef struct hwnas_mix_chooser {
     bool takes_bf16;         /* asked for, and there are instructions for it */
     hwnas_precision *kinds;  /* by node, of what is being tried: f32, bf16 or s8; of layers only */
     hwnas_precision *kinds_in_way[HWNAS_MIX_WAYS]; /* of ways that are mixed; NULL: there is none */
+    double one_try; /* seconds that one run of all samples took at most */
 } hwnas_mix_chooser;
+
+/* For so many tries, and the measurement of what they found; if not, something is left out. */
+bool hwnas_mix_has_time(hwnas_mix_chooser *c, int n);
 
 /* Says what is being done; HWNAS_E_INTERRUPTED where the user wants no more. */
 HWNAS_CHECKED hwnas_status hwnas_mix_tell(const hwnas_mix_chooser *c, const char *phase,
@@ -27,6 +31,8 @@ HWNAS_CHECKED hwnas_status hwnas_mix_judge(bool *fits, hwnas_mix_way *way, hwnas
 
 /* Runs layers alone, in each precision that is to be had. */
 HWNAS_CHECKED hwnas_status hwnas_mix_judge_alone(hwnas_mix_chooser *c);
+/* How many choices are tried for a way of so many layers, about, where time is no matter. */
+double hwnas_mix_tries(double n_layers);
 /* Chooses the layers of a way that mixes; their times are known. */
 HWNAS_CHECKED hwnas_status hwnas_mix_choose_layers(hwnas_mix_chooser *c, int way);
 

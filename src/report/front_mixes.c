@@ -35,7 +35,8 @@ static void add_words(hwnas_str *out, const hwnas_summary *s, const json_t *mix)
         .accuracy = {number(mix, "accuracy"), number(mix, "accuracy_low"),
                      number(mix, "accuracy_high")},
         .f32_accuracy = {number(mix, "f32_accuracy"), NAN, NAN},
-        .max_loss = number(mix, "max_loss")};
+        .max_loss = number(mix, "max_loss"),
+        .is_cut_short = json_is_true(json_object_get(mix, "cut_short"))};
     hwnas_mix_words_add(out, "            ", &words);
     free(name);
 }

@@ -45,6 +45,8 @@ void hwnas_mix_words_add(hwnas_str *out, const char *margin, const hwnas_mix_wor
         hwnas_str_add(out, "random inputs");
     if (isfinite(w->max_error))
         hwnas_str_addf(out, " (limit %.3g %%)", 100 * w->max_error);
+    if (w->is_cut_short)
+        hwnas_str_add(out, "; few choices were tried, as the time was nearly over");
     hwnas_str_add(out, "\n");
     if (!w->metric)
         return;

@@ -16,6 +16,7 @@ typedef struct hwnas_mix_words {
     hwnas_estimate_95 accuracy, f32_accuracy; /* of those, in percent; NaN: not defined */
     const hwnas_estimate_95 *s8_accuracy;     /* of all layers in s8; NULL: not known */
     double max_loss;                          /* points */
+    bool is_cut_short; /* not all was tried, as the time of a search was nearly over */
 } hwnas_mix_words;
 
 /* A line, and with labels another one behind the margin. */

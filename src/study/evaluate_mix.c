@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "derive/derive.h"
@@ -14,6 +15,8 @@
 /* Layers and ways are timed with this part of the time of a measurement each: there are up to
  * eight. */
 #define SHARE 0.125
+/* Of the time that is left, where that is less than a measurement and a choice take. */
+#define SHARE_OF_REST 0.5
 
 /* Of a network that is one of many; those that choose are as many at most. */
 enum { MOST_HELD_OUT = 1000 };
@@ -33,12 +36,15 @@ static hwnas_mix_options options_of(const hwnas_evaluator *e, const hwnas_candid
 {
     const hwnas_site *s = &e->sites[device];
     const int threads = threads_at(s, c->settings.threads);
+    /* What is left is for the measurement, too. */
+    const double now = hwnas_now(), left = fmax(0, c->deadline - now);
+    const double share = fmax(left - e->job->max_seconds, SHARE_OF_REST * left);
     return (hwnas_mix_options){.max_error = hwnas_settings_max_error(e->job),
-                               .takes_bf16 =
-                                   mixing_at(s, c->settings.dtype) == HWNAS_MIXED_BF16,
+                               .takes_bf16 = mixing_at(s, c->settings.dtype) == HWNAS_MIXED_BF16,
                                .threads = threads ? threads : 1,
                                .seconds = SHARE * e->job->max_seconds,
                                .is_quick = true,
+                               .deadline = c->deadline > 0 ? now + share : 0,
                                .as = as,
                                .stop = e->options.stop};
 }
@@ -74,6 +80,8 @@ static json_t *describe(const hwnas_mix *mix, const hwnas_mix_options *how)
                   way->error.largest, "max_error", number(how->max_error), "choice_samples",
                   (json_int_t)(how->samples ? how->samples->n : 0));
     free(word);
+    if (mix->is_cut_short)
+        json_object_set_new(json, "cut_short", json_true());
     if (how->samples && how->samples->n_labels)
         add_accuracy(json, mix, how);
     return json;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "graph/elaborate.h"
+#include "study/budget.h"
 #include "study/session.h"
 #include "trial/judge.h"
 #include "study/starts.h"
@@ -156,6 +157,8 @@ static hwnas_status evaluate(hwnas_session *s, hwnas_trial *trial, const hwnas_a
     c.settings = hwnas_settings_of(walked, s->job);
     c.may_wait = !s->is_shared && !trial->rung && hwnas_waiting_suits(&s->job->goals);
     c.rung = trial->rung;
+    if (s->job->max_minutes > 0)
+        c.deadline = hwnas_now() + hwnas_session_seconds_left(s);
     const double spent = training_seconds(s), started = hwnas_now();
     const bool is_judged =
         c.stage != HWNAS_STAGE_END && !trial->n_values; /* see hwnas_evaluate() */

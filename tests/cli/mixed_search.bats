@@ -91,6 +91,15 @@ END
     is trials 'd["trials"][0]["measurement"]["mix"]["cpu"]["floats"] in ("f32", "bf16")'
 }
 
+@test "a choice tries less as the time of the search ends, and says so" {
+    ends 0 search --space resnet50 --device cpu --threads 1 --objectives latency --seconds 60 --minutes 0.05 --estimate off --confirm 0 --ties 0 \
+        --verify none --study s.db --dtype mixed
+    says out "*the others in f32*; few choices were tried, as the time was nearly over
+*"
+    "$HWNAS" study trials s.db --json >trials
+    is trials 'd["trials"][0]["measurement"]["mix"]["cpu"]["cut_short"] is True'
+}
+
 @test "a limit is kept as it was written" {
     search_mixed --trials 1 --max-error 0.23
     "$HWNAS" study show s.db --json >shown

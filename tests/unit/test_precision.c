@@ -11,14 +11,17 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "device/ranges.h"
 #include "device/device.h"
 #include "graph/elaborate.h"
 #include "graph/op.h"
 #include "graph/quantize_graph.h"
+#include "measure/measure.h"
 #include "measure/verify.h"
 #include "onnx/onnx.h"
+#include "precision/mix.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -678,8 +681,48 @@ static void ranges_come_of_the_given_inputs(void **state)
     truth_done(&t);
 }
 
+/* ---- A choice with little time ---- */
+
+static void count_phases(void *context, const char *phase, size_t done, size_t of)
+{
+    (void)phase, (void)done, (void)of;
+    ++*(int *)context;
+}
+
+/* Whatever the time allows, there is a network in the end. */
+static void choices_end_with_the_time(void **state)
+{
+    (void)state;
+    const double seconds[] = {-1, 0.001, 0.3, 0};
+    int n[COUNT(seconds)] = {0};
+    for (size_t i = 0; i < COUNT(seconds); i++) {
+        hwnas_mix mix;
+        hwnas_graph *graph = build("resnet32_cifar", "");
+        hwnas_mix_options how = {.max_error = 0.05,
+                                 .threads = 1,
+                                 .seconds = 0.02,
+                                 .is_quick = true,
+                                 .deadline = seconds[i] != 0 ? hwnas_now() + seconds[i] : 0,
+                                 .progress = count_phases,
+                                 .context = &n[i]};
+        ok(hwnas_mix_choose(&mix, graph, &how));
+        assert_non_null(mix.graph);
+        if (seconds[i] == 0)
+            assert_false(mix.is_cut_short);
+        else if (seconds[i] < 0.01)
+            assert_true(mix.is_cut_short && mix.chosen == HWNAS_MIX_F32);
+        hwnas_mix_done(&mix);
+        hwnas_graph_free(graph);
+    }
+    assert_int_equal(n[0], 0);
+    assert_true(n[1] <= 1);
+    assert_true(n[1] < n[3]);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && !strcmp(argv[1], "runner"))
+        return hwnas_runner_serve() == HWNAS_OK ? 0 : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_are_multiplied_exactly),
         cmocka_unit_test(bytes_stand_beside_floats_of_16_bits),
@@ -692,6 +735,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranges_come_of_the_given_inputs),
         cmocka_unit_test(steps_tell_the_nodes_of_the_graph),
         cmocka_unit_test(what_the_processor_lacks_is_refused),
+        cmocka_unit_test(choices_end_with_the_time),
         cmocka_unit_test(every_operator_in_every_precision),
         cmocka_unit_test(zoo_in_every_precision),
     };
