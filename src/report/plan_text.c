@@ -203,6 +203,9 @@ void hwnas_plan_text(hwnas_str *out, const hwnas_plan *plan, const hwnas_job *jo
     add_goals(out, job);
     if (plan->missed)
         hwnas_str_addf(out, "             note: the smallest network misses %s\n", plan->missed);
+    if (plan->shortage)
+        hwnas_str_addf(out, "             note: %.3g s are too few samples for %s\n",
+                       job->max_seconds, plan->shortage);
     add_devices(out, plan, job);
     if (job->warm_start)
         hwnas_str_addf(out, "begins with  up to %zu trial%s of %s\n", plan->n_warm,
@@ -234,6 +237,8 @@ json_t *hwnas_plan_json(const hwnas_plan *plan, const hwnas_job *job)
         "why", plan->choice.why, "seconds_a_trial", number(plan->seconds_a_trial), "trials",
         number(plan->trials), "minutes", number(plan->minutes), "missed", plan->missed, "warm",
         (json_int_t)plan->n_warm, "study", job->study, "study_exists", plan->study_exists);
+    json_object_set_new(json, "shortage",
+                        plan->shortage ? json_string(plan->shortage) : json_null());
     json_object_set_new(json, "warm_outside", json_integer((json_int_t)plan->n_outside));
     if (plan->part) {
         char *part = hwnas_tasks_words(plan->part, job);

@@ -229,26 +229,64 @@ static hwnas_status measure(bool *is_enough, hwnas_trial *trial, hwnas_evaluator
 /* ---- Judging ---- */
 
 /* A metric that the job judges by, and that its device did not give. */
-static hwnas_status require(const hwnas_evaluator *e, const hwnas_trial *trial,
-                            const hwnas_goal *goal, bool with_interval)
+static bool is_short(const hwnas_trial *trial, const hwnas_goal *goal, bool with_interval)
 {
     const hwnas_value_row *v = hwnas_trial_value(trial, goal->name);
-    bool is_bounded = v && (v->source != HWNAS_MEASURED || !isnan(v->high));
-    if (v && (is_bounded || !with_interval))
-        return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL, "too few samples for %s%s",
-                                 v ? "the interval of " : "", goal->name),
-                      "give it more time with measure: {seconds: ...}; it had %g",
-                      e->options.max_seconds);
+    const bool is_bounded = v && (v->source != HWNAS_MEASURED || !isnan(v->high));
+    return !v || (with_interval && !is_bounded);
 }
 
 static hwnas_status require_all(const hwnas_evaluator *e, const hwnas_trial *trial)
 {
-    for (int i = 0; i < e->job->goals.n_objectives; i++)
-        TRY(require(e, trial, &e->job->goals.objectives[i], false));
-    for (int i = 0; i < e->job->goals.n_limits; i++)
-        TRY(require(e, trial, &e->job->goals.limits[i].goal, true));
-    return HWNAS_OK;
+    char *words = hwnas_evaluate_shortage(e, trial);
+    if (!words)
+        return HWNAS_OK;
+    const hwnas_status status =
+        hwnas_hint(hwnas_fail(HWNAS_E_TIMEOUT, NULL, "too few samples for %s", words),
+                   "give it more time with measure: {seconds: ...} (--seconds); it had %g",
+                   e->options.max_seconds);
+    free(words);
+    return status;
+}
+
+/* ... more than this many times what the samples themselves take: some are disturbed. */
+#define ROOM 1.5
+
+/* By the median of the network, where that is known. */
+static char *shortage_words(const hwnas_evaluator *e, const hwnas_trial *trial,
+                            const hwnas_goal *goal, bool has_value)
+{
+    const int least = hwnas_evaluate_samples_for(goal->metric);
+    const char *name = goal->device < 0 ? NULL
+                                        : hwnas_goal_of(hwnas_metric_of(HWNAS_LATENCY),
+                                                        goal->device, &e->job->goals.devices)
+                                              .name;
+    const hwnas_value_row *p50 = name ? hwnas_trial_value(trial, name) : NULL;
+    hwnas_str out = {0};
+    hwnas_str_addf(&out, "%s%s", has_value ? "the interval of " : "", goal->name);
+    if (least && p50 && p50->value > 0) {
+        const double seconds = least * p50->value * ROOM;
+        const double unit = pow(10, floor(log10(seconds)));
+        hwnas_str_addf(&out, ": it takes %d, of %.3g ms each, so measure: {seconds: %g} or more",
+                       least, 1e3 * p50->value,
+                       fmax(ceil(seconds / unit) * unit, 2 * e->options.max_seconds));
+    } else if (least) {
+        hwnas_str_addf(&out, ": it takes %d", least);
+    }
+    return out.s;
+}
+
+char *hwnas_evaluate_shortage(const hwnas_evaluator *e, const hwnas_trial *trial)
+{
+    const hwnas_goals *goals = &e->job->goals;
+    const hwnas_goal *first = NULL;
+    for (int i = 0; i < goals->n_objectives && !first; i++)
+        if (is_short(trial, &goals->objectives[i], false))
+            first = &goals->objectives[i];
+    for (int i = 0; i < goals->n_limits && !first; i++)
+        if (is_short(trial, &goals->limits[i].goal, true))
+            first = &goals->limits[i].goal;
+    return first ? shortage_words(e, trial, first, hwnas_trial_value(trial, first->name)) : NULL;
 }
 
 static bool is_complete(const hwnas_evaluator *e, const hwnas_trial *trial)

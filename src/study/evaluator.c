@@ -176,6 +176,13 @@ static int samples_to_bound(double q)
     return 1024;
 }
 
+int hwnas_evaluate_samples_for(const hwnas_metric *metric)
+{
+    return metric->of == HWNAS_ENERGY ? SAMPLES_OF_ENERGY
+           : metric->quantile > 0     ? samples_to_bound(metric->quantile)
+                                      : 0;
+}
+
 /* A setting is a choice only for a device that runs with it. */
 static hwnas_status check_setting(const hwnas_evaluator *e, const hwnas_setting_kind *setting)
 {
@@ -222,9 +229,7 @@ static hwnas_status check_goals(hwnas_evaluator *e, const hwnas_space *space)
     for (int i = 0; i < n; i++) {
         TRY(check_goal(e, goals[i]));
         const hwnas_metric *metric = goals[i]->metric;
-        int least = metric->of == HWNAS_ENERGY ? SAMPLES_OF_ENERGY
-                    : metric->quantile > 0     ? samples_to_bound(metric->quantile)
-                                               : 0;
+        const int least = hwnas_evaluate_samples_for(metric);
         if (least > e->options.min_samples)
             e->options.min_samples = least;
         e->options.energy |= metric->of == HWNAS_ENERGY;

@@ -94,6 +94,15 @@ HWNAS_CHECKED hwnas_status hwnas_evaluator_use_runner(hwnas_evaluator *e, int de
  * the cores. None is in use afterwards. */
 void hwnas_evaluator_put_away(hwnas_evaluator *e);
 
+/* The fewest samples that say a metric's quantile with its interval; 0: any do. */
+int hwnas_evaluate_samples_for(const hwnas_metric *metric);
+
+/* ---- evaluate.c ---- */
+
+/* Of what a goal judges by, and a whole trial does not have: too few samples were taken. In words,
+ * yours to free(); NULL: it has all. */
+char *hwnas_evaluate_shortage(const hwnas_evaluator *e, const hwnas_trial *trial);
+
 /* ---- evaluate_mix.c ---- */
 
 /* The graph of a candidate whose layers have a precision each, with the one of what is not in

@@ -33,24 +33,30 @@ static char *missed_limits(const hwnas_trial *trial, const hwnas_job *job)
 }
 
 /* Seconds that one network takes as a trial; NaN when it fails. `missed`: hwnas_plan.missed of this
- * network, NULL: it does not matter. */
-static double time_network(char **missed, const hwnas_setup *setup, const hwnas_job *job,
-                           const hwnas_arch *arch)
+ * network, NULL: it does not matter. The shortage is this network's. */
+static double time_network(char **missed, char **shortage, const hwnas_setup *setup,
+                           const hwnas_job *job, const hwnas_arch *arch)
 {
     hwnas_graph *graph = NULL;
     hwnas_trial trial = {0};
     hwnas_candidate c = {.arch = arch, .settings = hwnas_settings_first(job)};
+    bool is_whole = true;
     double started = hwnas_now(), seconds = NAN;
     if (hwnas_graph_build(&graph, arch, c.settings.batch) == HWNAS_OK) {
         c.graph = graph;
         hwnas_status status = hwnas_evaluate_free(&trial, setup->evaluator, &c);
-        for (int d = 0; d < job->goals.devices.n && status == HWNAS_OK; d++)
+        for (int d = 0; d < job->goals.devices.n && status == HWNAS_OK; d++) {
             if (hwnas_evaluator_device(setup->evaluator, d))
                 status = hwnas_evaluate_on(&trial, setup->evaluator, &c, d, job->max_seconds);
+            else
+                is_whole = false;
+        }
         if (status == HWNAS_OK)
             seconds = hwnas_now() - started;
         if (status == HWNAS_OK && missed)
             *missed = missed_limits(&trial, job);
+        if (status == HWNAS_OK && is_whole)
+            *shortage = hwnas_evaluate_shortage(setup->evaluator, &trial);
     }
     hwnas_error_clear();
     hwnas_graph_free(graph);
@@ -64,13 +70,15 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
     const hwnas_metric *macs = hwnas_metric_of(HWNAS_MACS);
     hwnas_rng rng = hwnas_rng_new(job->seed, 0x706c616e); /* the stream "plan" */
     double sum = 0;
-    int n = 0;
+    int n = 0, longest = 1; /* the largest network takes most */
+    char *shortages[HWNAS_PLAN_NETWORKS] = {NULL};
     for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++) {
         hwnas_arch *walked = i < 2 ? hwnas_probe_extreme(setup->walked, macs, i == 1)
                                    : hwnas_arch_new(setup->walked);
         const bool is_there = i != 2 || hwnas_arch_sample(walked, &rng);
         hwnas_arch *arch = hwnas_settings_strip(walked, setup->space);
-        out->seconds[i] = is_there ? time_network(i ? NULL : &out->missed, setup, job, arch) : NAN;
+        out->seconds[i] =
+            is_there ? time_network(i ? NULL : &out->missed, &shortages[i], setup, job, arch) : NAN;
         if (!isnan(out->seconds[i])) {
             sum += out->seconds[i];
             n++;
@@ -78,6 +86,12 @@ static void time_networks(hwnas_plan *out, const hwnas_setup *setup, const hwnas
         hwnas_arch_free(arch);
         hwnas_arch_free(walked);
     }
+    for (int i = 0; i < HWNAS_PLAN_NETWORKS && !shortages[1]; i++)
+        longest = shortages[i] ? i : longest;
+    out->shortage = shortages[longest];
+    for (int i = 0; i < HWNAS_PLAN_NETWORKS; i++)
+        if (i != longest)
+            free(shortages[i]);
     out->seconds_a_trial = n ? sum / n : NAN;
 }
 
@@ -178,7 +192,7 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, bool is_work
     if (plan.trains_here)
         add_trainings(&plan, job, &trainings);
     *out = plan;
-    plan.missed = NULL;
+    plan.missed = plan.shortage = NULL;
     plan.held = NULL;
 out:
     hwnas_plan_done(&plan);
@@ -191,7 +205,8 @@ out:
 void hwnas_plan_done(hwnas_plan *plan)
 {
     free(plan->missed);
+    free(plan->shortage);
     json_decref(plan->held);
-    plan->missed = NULL;
+    plan->missed = plan->shortage = NULL;
     plan->held = NULL;
 }

@@ -28,6 +28,7 @@ typedef struct hwnas_plan {
     double n_trainings;                  /* so many more at most; NaN: nothing bounds them */
     double seconds_a_training;           /* by the results that there are; NaN: there are none */
     char *missed;      /* by the smallest network, as clauses joined by "; "; NULL: no limit */
+    char *shortage; /* of samples of a network that was tried, in words; NULL: there are enough */
     bool study_exists; /* something has the study's name already */
     size_t n_warm;     /* trials of another study to begin with, at most */
     size_t n_outside;  /* of it, left out: they have values that the predictor has not seen */

@@ -64,3 +64,15 @@ END
         seek $strategy 0 1
     done
 }
+
+@test "too few samples for a percentile are told by the dry run, with how many it takes; and by the trials that fail" {
+    short() {
+        ends "$@" --space nas_bench_macro --device cpu --threads 1 --objectives latency -c 'latency.p99<=1s' --seconds 0.01 \
+            --estimate off --confirm 0 --ties 0 --trials 2 --study s.db
+    }
+    short 0 search --dry-run
+    says out "*note: 0.01 s are too few samples for *latency.p99: it takes 36?, of * ms each, so measure: {seconds: *} or more
+*"
+    short 1 search
+    says out "*2 failed (2 timeout)*the last that failed: trial *: too few samples for *latency.p99: it takes 36?, of * ms each, so measure: {seconds: *} or more*"
+}
