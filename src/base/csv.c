@@ -113,6 +113,22 @@ static bool is_blank(const char *text, size_t n)
     return true;
 }
 
+/* Of the header: what stands outside of quotes. Programs write semicolons where a comma is the
+ * decimal one. */
+static char separator_of(const char *line, size_t n)
+{
+    char found = 0;
+    bool is_quoted = false;
+    for (size_t i = 0; i < n; i++) {
+        is_quoted ^= line[i] == '"';
+        if (!is_quoted && line[i] == ',')
+            return ',';
+        if (!is_quoted && !found && (line[i] == ';' || line[i] == '\t'))
+            found = line[i];
+    }
+    return found ? found : ',';
+}
+
 static hwnas_status parse_line(loader *l, const char *text, size_t n)
 {
     l->line++;
@@ -120,6 +136,10 @@ static hwnas_status parse_line(loader *l, const char *text, size_t n)
         if (is_blank(text, n))
             return HWNAS_OK;
         l->row_line = l->cell_line = l->line;
+        if (!l->csv->separator) {
+            l->csv->separator = separator_of(text, n);
+            csv_set_delim(&l->parser, (unsigned char)l->csv->separator);
+        }
     }
     hwnas_place place = at(l, l->line);
     if (memchr(text, '\0', n))
@@ -231,6 +251,23 @@ const char *hwnas_csv_cell(const hwnas_csv *csv, size_t row, size_t column)
     return csv->cells[row * csv->n_columns + column];
 }
 
+/* As strtod(). */
+static double to_number(const hwnas_csv *csv, const char *cell, const char **end)
+{
+    char *to, text[64];
+    const char *comma = csv->separator == ',' ? NULL : strchr(cell, ',');
+    if (!comma || strchr(cell, '.') || strlen(cell) >= sizeof text) {
+        const double value = strtod(cell, &to);
+        *end = to;
+        return value;
+    }
+    strcpy(text, cell);
+    text[comma - cell] = '.';
+    const double value = strtod(text, &to);
+    *end = cell + (to - text);
+    return value;
+}
+
 hwnas_status hwnas_csv_number(double *out, const hwnas_csv *csv, size_t row, size_t column)
 {
     const char *cell = hwnas_csv_cell(csv, row, column), *name = csv->names[column];
@@ -238,10 +275,10 @@ hwnas_status hwnas_csv_number(double *out, const hwnas_csv *csv, size_t row, siz
     if (!*cell)
         return hwnas_fail(HWNAS_E_INPUT, &place, "column '%s' is empty, a number was expected",
                           name);
-    char *end;
-    double value = strtod(cell, &end);
+    const char *end;
+    const double value = to_number(csv, cell, &end);
     /* strtod() also takes hexadecimal, "inf" and "nan". */
-    if (*end || cell[strspn(cell, "+-.0123456789eE")])
+    if (*end || cell[strspn(cell, "+-.,0123456789eE")])
         return hwnas_fail(HWNAS_E_INPUT, &place, "column '%s': '%s' is not a number", name, cell);
     if (!isfinite(value))
         return hwnas_fail(HWNAS_E_INPUT, &place, "column '%s': %s is too large", name, cell);

@@ -1,4 +1,6 @@
-/* csv.h: a CSV file with one header row, read whole, through libcsv. */
+/* csv.h: a CSV file with one header row, read whole, through libcsv. Cells are separated by commas;
+ * where the header has none, by its semicolons or tabs, and then numbers may have a decimal comma.
+ */
 #ifndef HWNAS_BASE_CSV_H
 #define HWNAS_BASE_CSV_H
 
@@ -13,6 +15,7 @@ typedef struct hwnas_csv {
     const char **names;
     const char **cells; /* n_rows * n_columns; empty cells are "" */
     int *lines;         /* of each row, from 1 */
+    char separator;     /* of cells: ',', ';' or a tab */
     struct hwnas_arena *arena;
 } hwnas_csv;
 

@@ -1,7 +1,7 @@
 /* predict_table.c: the kind `table`: results looked up in a published table, "table:FILE#COLUMN".
  *
- * The estimate is the cell as it stands, with sd 0: what a repeated training would give is another
- * question, which a search on the table does not ask. */
+ * The estimate is the cell as it stands, or the mean of a network's rows, with sd 0: what a
+ * repeated training would give is another question, which a search on the table does not ask. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 typedef struct table_predictor {
     hwnas_predictor base;
     hwnas_table *table;
-    double *values; /* one a row; NaN where the cell is empty */
+    double *values; /* as hwnas_table_values() has them */
     size_t n;
     const hwnas_arch **archs; /* of the first row of each that has a value; borrowed */
 } table_predictor;
@@ -31,8 +31,7 @@ static void find_archs(table_predictor *predictor)
     const hwnas_table *table = predictor->table;
     predictor->archs = hwnas_alloc((table->n_inside + 1) * sizeof *predictor->archs);
     for (size_t row = 0; row < table->n; row++)
-        if (table->archs[row] && !isnan(predictor->values[row]) &&
-            hwnas_table_find(table, table->archs[row]) == (long)row)
+        if (!isnan(predictor->values[row]))
             predictor->archs[predictor->n++] = table->archs[row];
 }
 
@@ -57,12 +56,7 @@ static hwnas_status open_table(hwnas_predictor **out, const char *rest, const hw
     TRY_OUT(hwnas_table_load(&predictor->table, space, path));
     const hwnas_csv *csv = predictor->table->csv;
     TRY_OUT(hwnas_csv_require(&column, csv, hash + 1));
-    predictor->values = hwnas_alloc(csv->n_rows * sizeof *predictor->values);
-    for (size_t row = 0; row < csv->n_rows; row++) {
-        predictor->values[row] = NAN;
-        if (*hwnas_csv_cell(csv, row, column))
-            TRY_OUT(hwnas_csv_number(&predictor->values[row], csv, row, column));
-    }
+    TRY_OUT(hwnas_table_values(&predictor->values, predictor->table, column));
     find_archs(predictor);
     *out = &predictor->base;
     predictor = NULL;

@@ -1,9 +1,11 @@
 /* table.c: rows of a CSV as architectures, and an index over them. */
 #include "space/table.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/str.h"
 #include "space/table_columns.h"
 
@@ -122,6 +124,63 @@ void hwnas_table_free(hwnas_table *table)
     free(indexed->slots);
     hwnas_csv_free(table->csv);
     free(indexed);
+}
+
+/* Networks whose rows have different values, and the first two such rows. */
+typedef struct repeats {
+    size_t n, first, again;
+} repeats;
+
+static void note_repeats(const repeats *r, const hwnas_csv *csv, size_t column)
+{
+    if (r->n)
+        hwnas_log(
+            HWNAS_LOG_NOTE,
+            "%s:%d: the network of %s:%d again, with another '%s'%s; the mean of all rows of a "
+            "network counts",
+            csv->path, csv->lines[r->again], csv->path, csv->lines[r->first], csv->names[column],
+            r->n > 1 ? ", and so have others" : "");
+}
+
+hwnas_status hwnas_table_values(double **out, const hwnas_table *table, size_t column)
+{
+    hwnas_status status = HWNAS_OK;
+    const hwnas_csv *csv = table->csv;
+    repeats r = {0};
+    double *values = hwnas_alloc((table->n + 1) * sizeof *values), value;
+    /* Of the first row of a network: how many it is the sum of, the first of them, and whether they
+     * differ. */
+    struct {
+        double value;
+        size_t n, row;
+        bool differ;
+    } *of = hwnas_alloc((table->n + 1) * sizeof *of);
+    for (size_t row = 0; row < table->n; row++) {
+        values[row] = NAN;
+        if (!table->archs[row] || !*hwnas_csv_cell(csv, row, column))
+            continue;
+        TRY_OUT(hwnas_csv_number(&value, csv, row, column));
+        const size_t at = (size_t)hwnas_table_find(table, table->archs[row]);
+        if (!of[at].n) {
+            of[at].row = row;
+            of[at].value = value;
+        } else if (value != of[at].value && !of[at].differ) {
+            of[at].differ = true;
+            if (!r.n++)
+                r.first = of[at].row, r.again = row;
+        }
+        values[at] = of[at].n++ ? values[at] + value : value;
+    }
+    for (size_t row = 0; row < table->n; row++)
+        if (of[row].n)
+            values[row] = of[row].differ ? values[row] / (double)of[row].n : of[row].value;
+    note_repeats(&r, csv, column);
+    *out = values;
+    values = NULL;
+out:
+    free(values);
+    free(of);
+    return status;
 }
 
 long hwnas_table_find(const hwnas_table *table, const hwnas_arch *arch)

@@ -25,6 +25,12 @@ HWNAS_CHECKED hwnas_status hwnas_table_load_part(hwnas_table **out, const hwnas_
                                                  const char *path);
 void hwnas_table_free(hwnas_table *table);
 
+/* A column as numbers, by row, yours to free(): the first row of an architecture has the mean of
+ * all its rows, such as one for each seed, the others NaN; NaN: no cell of it has a value. A note
+ * tells where such rows differ. Cells of rows outside the space are not looked at. */
+HWNAS_CHECKED hwnas_status hwnas_table_values(double **out, const hwnas_table *table,
+                                              size_t column);
+
 /* The row of an architecture (the first of several), or -1. */
 long hwnas_table_find(const hwnas_table *table, const hwnas_arch *arch);
 

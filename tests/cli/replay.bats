@@ -170,3 +170,27 @@ END
     refuses 2 "no column says which architecture a row is" search --space accel_nasbench \
         --accuracy accel_nasbench_imagenet --device 'replay:slow.csv#took_ms' --objectives accuracy,latency
 }
+
+@test "several rows of a network count as their mean, and a line says where they differ" {
+    printf '%s\n' code,acc,x_ms 00000000,70,1 00000001,90,2 00000000,80,1 00000001,70,4 >seeds.csv
+    ends 0 search --space nas_bench_macro --accuracy table:seeds.csv#acc --device replay:seeds.csv#x_ms --objectives accuracy,latency \
+        --trials 9 --study s.db --json
+    is out 'd["finished"] == 2'
+    is out 'sorted((t["arch"], t["objectives"]["accuracy"]["value"],
+        t["objectives"]["latency.p50"]["value"]) for t in d["front"]) == [("00000000", 75, 1), ("00000001", 80, 3)]'
+    [ "$(grep -c "^hwnas: note: .*seeds.csv:4: the network of .*seeds.csv:2 again, with another 'acc', and so have others; the mean of all rows of a network counts" err)" -eq 1 ]
+    [ "$(grep -c "^hwnas: note: .*seeds.csv:5: the network of .*seeds.csv:3 again, with another 'x_ms'; the mean of all rows of a network counts" err)" -eq 1 ]
+    # Rows that say the same are no news.
+    printf '%s\n' code,acc 00000000,70 00000001,90 00000000,70 >same.csv
+    ends 0 predictor score table:same.csv#acc nas_bench_macro same.csv
+    ! grep again err
+}
+
+@test "a table with semicolons or tabs is read as one with commas" {
+    printf '%s\n' 'code;acc' '00000000;70,5' '00000001;90,25' >european.csv
+    ends 0 predictor score table:european.csv#acc nas_bench_macro european.csv
+    says out '*90.25*'
+    tr ';' '\t' <european.csv >tabs.tsv
+    ends 0 predictor score table:tabs.tsv#acc nas_bench_macro tabs.tsv
+    says out '*90.25*'
+}

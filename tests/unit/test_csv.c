@@ -1,4 +1,5 @@
 /* test_csv.c: tables as people and programs write them, and what is wrong with them. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/csv.h"
@@ -76,6 +77,42 @@ static void csv_spellings(void **state)
         hwnas_csv_free(csv);
     }
     hwnas_csv_free(NULL);
+}
+
+/* What stands between cells is told by the header; with a semicolon or a tab a comma is a decimal
+ * one, unless there is a point. */
+static void csv_separators(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *cell;
+        double number;
+    } rows[] = {
+        {"a;b\n1;93,5\n", "93,5", 93.5},
+        {"a\tb\n1\t-0,25e1\n", "-0,25e1", -2.5},
+        {"a\tb\r\n1\t93.5\r\n", "93.5", 93.5},
+        {" a ; b \n 1 ; 93.5 \n", "93.5", 93.5},
+        {"\"a\";\"b\"\n\"1\";\"2,5\"\n", "2,5", 2.5},
+        {"a,b\n1,\"2;5\"\n", "2;5", NAN},
+        {"\"a;\",b\n1,\"2,5\"\n", "2,5", NAN},
+        {"a;b\n1;1,234.5\n", "1,234.5", NAN},
+        {"a;b\n1;1,2,3\n", "1,2,3", NAN},
+        {"a\tb\n1\t\n", "", NAN},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        hwnas_csv *csv = NULL;
+        double number = NAN;
+        assert_int_equal(load_text(&csv, rows[i].text, strlen(rows[i].text)), HWNAS_OK);
+        assert_int_equal(csv->n_columns, 2);
+        assert_string_equal(csv->names[1], "b");
+        assert_string_equal(hwnas_csv_cell(csv, 0, 0), "1");
+        assert_string_equal(hwnas_csv_cell(csv, 0, 1), rows[i].cell);
+        const hwnas_status status = hwnas_csv_number(&number, csv, 0, 1);
+        assert_int_equal(status, isnan(rows[i].number) ? HWNAS_E_INPUT : HWNAS_OK);
+        if (status == HWNAS_OK)
+            assert_true(number == rows[i].number);
+        hwnas_csv_free(csv);
+    }
 }
 
 static void csv_lines_of_rows(void **state)
@@ -215,11 +252,8 @@ static void csv_numbers(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CASE(csv_spellings),
-        CASE(csv_lines_of_rows),
-        CASE(csv_errors),
-        CASE(csv_too_many_columns),
-        CASE(csv_require_suggests),
+        CASE(csv_spellings), CASE(csv_separators),       CASE(csv_lines_of_rows),
+        CASE(csv_errors),    CASE(csv_too_many_columns), CASE(csv_require_suggests),
         CASE(csv_numbers),
     };
     if (argc > 1)

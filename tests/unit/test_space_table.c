@@ -46,6 +46,23 @@ static void table_finds_the_first_of_repeated_rows(void **state)
     hwnas_table_free(table);
 }
 
+/* A network that was trained several times has the mean of its rows. */
+static void table_means_repeated_rows(void **state)
+{
+    (void)state;
+    hwnas_table *table = NULL;
+    double *values = NULL;
+    write_text("t.csv", "code,x\n00000000,\n11111111,0.1\n00000000,1\n11111111,0.1\n"
+                        "00000000,2.5\n11111111,0.1\n22222222,\n");
+    assert_int_equal(hwnas_table_load(&table, macro, in_dir("t.csv")), HWNAS_OK);
+    assert_int_equal(hwnas_table_values(&values, table, 1), HWNAS_OK);
+    assert_true(values[0] == 1.75 && values[1] == 0.1);
+    for (size_t row = 2; row < 7; row++)
+        assert_true(isnan(values[row]));
+    free(values);
+    hwnas_table_free(table);
+}
+
 /* Columns that are called otherwise than choices, one for a choice or one for each position. */
 static void table_takes_foreign_names(void **state)
 {
@@ -241,6 +258,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_finds_every_row),
         cmocka_unit_test(table_finds_the_first_of_repeated_rows),
+        cmocka_unit_test(table_means_repeated_rows),
         cmocka_unit_test(table_takes_foreign_names),
         cmocka_unit_test(table_reads_one_column_for_each_choice),
         cmocka_unit_test(table_takes_lists),

@@ -5,6 +5,7 @@
 #include "device/devices.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ typedef struct replay_device {
     const struct meaning *meaning;
     hwnas_table *table; /* of the space; NULL before it is known */
     size_t index;       /* of the column */
+    double *values;     /* of it, as hwnas_table_values() has them */
     size_t n;
     const hwnas_arch **archs; /* those with a value, the first row of each; borrowed */
     record *records;          /* of these, by code */
@@ -51,9 +53,11 @@ static void forget(replay_device *device)
         free(device->records[i].code);
     free(device->records);
     free(device->archs);
+    free(device->values);
     hwnas_table_free(device->table);
     device->records = NULL;
     device->archs = NULL;
+    device->values = NULL;
     device->table = NULL;
     device->n = 0;
 }
@@ -150,15 +154,13 @@ static int by_code(const void *a, const void *b)
     return strcmp(((const record *)a)->code, ((const record *)b)->code);
 }
 
-/* Where a table measured one architecture more than once, the first row counts. */
 static void find_records(replay_device *device)
 {
     const hwnas_table *table = device->table;
     device->archs = hwnas_alloc((table->n_inside + 1) * sizeof *device->archs);
     device->records = hwnas_alloc((table->n_inside + 1) * sizeof *device->records);
     for (size_t row = 0; row < table->n; row++) {
-        if (!table->archs[row] || hwnas_table_find(table, table->archs[row]) != (long)row ||
-            !*hwnas_csv_cell(table->csv, row, device->index))
+        if (isnan(device->values[row]))
             continue;
         device->archs[device->n] = table->archs[row];
         device->records[device->n++] = (record){hwnas_arch_code(table->archs[row]), row};
@@ -172,6 +174,7 @@ static hwnas_status replay_recall(const hwnas_arch *const **out, size_t *n, hwna
     replay_device *device = (replay_device *)base;
     forget(device);
     TRY(hwnas_table_load_part(&device->table, space, device->path));
+    TRY(hwnas_table_values(&device->values, device->table, device->index));
     find_records(device);
     *out = device->archs;
     *n = device->n;
@@ -190,12 +193,10 @@ static hwnas_status replay_lookup(double *out, const char **metric, hwnas_device
     const record *found =
         device->n ? bsearch(&wanted, device->records, device->n, sizeof *device->records, by_code)
                   : NULL;
-    double value;
     if (!found)
         return hwnas_fail(HWNAS_E_NOT_FOUND, NULL, "%s has no %s for '%s'", device->path,
                           device->column, code);
-    TRY(hwnas_csv_number(&value, device->table->csv, found->row, device->index));
-    *out = value * device->meaning->factor;
+    *out = device->values[found->row] * device->meaning->factor;
     *metric = device->meaning->metric;
     return HWNAS_OK;
 }
