@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/profile_report.h"
 #include "api/report_handle.h"
+#include "base/log.h"
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/sized_options.h"
@@ -219,8 +220,13 @@ static void note_crowd(const hwnas_sweep *sweep)
     int threads = 1;
     for (int i = 0; i < sweep->n_threads; i++)
         threads = sweep->threads[i] > threads ? sweep->threads[i] : threads;
-    for (int i = 0; i < sweep->n_devices; i++)
+    for (int i = 0; i < sweep->n_devices; i++) {
         hwnas_api_note_crowd(sweep->devices[i], threads, sweep->options.priority);
+        if (!strcmp(sweep->devices[i], "cpu") && threads > hwnas_device_cores())
+            hwnas_log(HWNAS_LOG_NOTE,
+                      "%d threads on %d core%s take turns: what is measured is their scheduling",
+                      threads, hwnas_device_cores(), hwnas_device_cores() == 1 ? "" : "s");
+    }
 }
 
 /* ---- Profiles ---- */

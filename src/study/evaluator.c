@@ -92,6 +92,26 @@ static void tell_of_exact(const hwnas_evaluator *e, const hwnas_site *s)
         hwnas_log(HWNAS_LOG_NOTE, "%s: " HWNAS_EXACT_IS_SLOW, s->row->spelling, "dtype:");
 }
 
+/* More threads than cores of this machine take turns on them, which is no latency of anything. */
+static void tell_of_threads(const hwnas_evaluator *e, const hwnas_site *s)
+{
+    const hwnas_setting_values *given = &e->job->threads;
+    const hwnas_place *place = s->row->threads ? &s->row->place : &given->place;
+    const int n_cores = hwnas_device_cores();
+    int most = s->row->threads;
+    for (int i = 0; i < given->n && !s->row->threads; i++)
+        most = given->values[i] > most ? given->values[i] : most;
+    if (most <= n_cores || strcmp(s->row->spelling, "cpu") != 0)
+        return;
+    char at[64] = "";
+    if (place->line)
+        snprintf(at, sizeof at, ":%d:%d", place->line, place->column);
+    hwnas_log(HWNAS_LOG_NOTE,
+              "%s%s%s%d threads on %d core%s take turns: what is measured is their scheduling",
+              place->file ? place->file : "", at, place->file ? ": " : "", most, n_cores,
+              n_cores == 1 ? "" : "s");
+}
+
 /* A device that remembers, or a runner, which is started to see whether the device works. */
 static hwnas_status open_site(hwnas_evaluator *e, int device, const hwnas_space *space)
 {
@@ -121,6 +141,7 @@ static hwnas_status open_site(hwnas_evaluator *e, int device, const hwnas_space 
     TRY(hwnas_evaluator_use_runner(e, device, threads));
     TRY(hwnas_boards_describe(&s->info, boards_at(e, device)));
     tell_of_exact(e, s);
+    tell_of_threads(e, s);
     s->can_race = hwnas_runner_can_race(e->runner);
     /* Where each network has a runner of its own, or the next may need one of other threads,
      * nothing can be sent ahead; nor where phases share a runner, which take turns. */

@@ -9,14 +9,16 @@
 #include "predict/predict.h"
 #include "space/space.h"
 #include "study/job_data.h"
+#include "store/store.h"
+#include "store/study_url.h"
 #include "study/phases.h"
 #include "study/settings.h"
 
 void hwnas_job_exports(hwnas_job_export out[HWNAS_N_EXPORTS], const hwnas_job *job)
 {
-    out[0] = (hwnas_job_export){"onnx", job->export_onnx, true};
-    out[1] = (hwnas_job_export){"pytorch", job->export_pytorch, true};
-    out[2] = (hwnas_job_export){"yaml", job->export_yaml, false};
+    out[0] = (hwnas_job_export){"onnx", job->export_onnx, &job->onnx_place, true};
+    out[1] = (hwnas_job_export){"pytorch", job->export_pytorch, &job->pytorch_place, true};
+    out[2] = (hwnas_job_export){"yaml", job->export_yaml, &job->yaml_place, false};
 }
 
 /* Of the front of a device of its own (-1: of none), in a phase (NULL: as the space's settings
@@ -33,20 +35,23 @@ static char *path_of(const char *path, const hwnas_job *job, int device, const c
 
 /* ---- Checking ---- */
 
-static hwnas_status check_other(const hwnas_job *job, const char *path, const char *what,
-                                const char *file)
+/* An export's file, and where the job says so. */
+typedef struct export_path {
+    char *text;
+    const hwnas_place *place;
+} export_path;
+
+static hwnas_status check_other(export_path path, const char *what, const char *file)
 {
-    const hwnas_place place = {.file = job->path};
-    if (!file || !hwnas_file_is_same(path, file))
+    if (!file || !hwnas_file_is_same(path.text, file))
         return HWNAS_OK;
-    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, job->path ? &place : NULL,
-                                 "the export %s would be written over the %s", path, what),
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, path.place,
+                                 "the export %s would be written over the %s", path.text, what),
                       "give the export another name");
 }
 
 /* KIND:FILE#COLUMN and KIND:FILE#cache=FILE: neither is to be written over. */
-static hwnas_status check_spelling(const hwnas_job *job, const char *path, const char *what,
-                                   const char *spelling)
+static hwnas_status check_spelling(export_path path, const char *what, const char *spelling)
 {
     hwnas_status status = HWNAS_OK;
     const char *colon = spelling ? strchr(spelling, ':') : NULL;
@@ -55,51 +60,63 @@ static hwnas_status check_spelling(const hwnas_job *job, const char *path, const
     char *text = hwnas_strdup(colon ? colon + 1 : spelling), *rest = text;
     for (char *part; status == HWNAS_OK && (part = strsep(&rest, "#,"));) {
         const char *equals = strchr(part, '=');
-        status = check_other(job, path, what, equals ? equals + 1 : part);
+        status = check_other(path, what, equals ? equals + 1 : part);
     }
     free(text);
     return status;
 }
 
-static hwnas_status check_space(const hwnas_job *job, const char *path)
+static hwnas_status check_space(const hwnas_job *job, export_path path)
 {
     char *name = hwnas_printf("%.*s", (int)hwnas_space_name_length(job->space), job->space);
-    const hwnas_status status = check_other(job, path, "space", name);
+    const hwnas_status status = check_other(path, "space", name);
     free(name);
     return status;
 }
 
-static hwnas_status check_data(const hwnas_job *job, const char *path)
+static hwnas_status check_data(const hwnas_job *job, export_path path)
 {
     char *spelling = job->data ? hwnas_printf("data:%s", job->data) : NULL;
-    const hwnas_status status = check_spelling(job, path, "file of the data", spelling);
+    const hwnas_status status = check_spelling(path, "file of the data", spelling);
     free(spelling);
     return status;
 }
 
-static hwnas_status check_path(const hwnas_job *job, const char *path)
+static hwnas_status check_writable(const char *path, const hwnas_place *place)
 {
-    TRY(check_other(job, path, "job", job->path));
-    TRY(check_other(job, path, "study", job->study));
-    TRY(check_other(job, path, "study of the warm start", job->warm_start));
-    TRY(check_space(job, path));
-    TRY(check_spelling(job, path, "file of the accuracy", job->predictor));
-    TRY(check_data(job, path));
-    for (int i = 0; i < job->goals.devices.n; i++)
-        TRY(check_spelling(job, path, "file of the device", job->goals.devices.rows[i].spelling));
     if (hwnas_file_try(path) == HWNAS_OK)
         return HWNAS_OK;
     const hwnas_error error = *hwnas_last_error();
-    const hwnas_place place = {.file = job->path};
-    return hwnas_hint(
-        hwnas_fail(HWNAS_E_IO, job->path ? &place : NULL, "%s: %s", path, error.message), "%s",
-        error.hint);
+    return hwnas_hint(hwnas_fail(HWNAS_E_IO, place, "%s: %s", path, error.message), "%s",
+                      error.hint);
+}
+
+static hwnas_status check_path(const hwnas_job *job, export_path path)
+{
+    TRY(check_other(path, "job", job->path));
+    TRY(check_other(path, "study", job->study));
+    TRY(check_other(path, "study of the warm start", job->warm_start));
+    TRY(check_space(job, path));
+    TRY(check_spelling(path, "file of the accuracy", job->predictor));
+    TRY(check_data(job, path));
+    for (int i = 0; i < job->goals.devices.n; i++)
+        TRY(check_spelling(path, "file of the device", job->goals.devices.rows[i].spelling));
+    return check_writable(path.text, path.place);
+}
+
+hwnas_status hwnas_job_check_study(const hwnas_job *job)
+{
+    bool is_there;
+    TRY(hwnas_store_exists(&is_there, job->study));
+    return is_there || hwnas_study_is_url(job->study)
+               ? HWNAS_OK
+               : check_writable(job->study, &job->study_place);
 }
 
 /* All files that the exports may be. */
 typedef struct all_paths {
     size_t n;
-    char *list[HWNAS_N_EXPORTS * (1 + HWNAS_MOST_PHASES) * HWNAS_MAX_DEVICES];
+    export_path list[HWNAS_N_EXPORTS * (1 + HWNAS_MOST_PHASES) * HWNAS_MAX_DEVICES];
 } all_paths;
 
 static void add_paths(all_paths *out, const hwnas_job *job, const hwnas_job_export *export)
@@ -110,8 +127,9 @@ static void add_paths(all_paths *out, const hwnas_job *job, const hwnas_job_expo
     for (int f = 0; f < n_fronts; f++)
         for (int p = -1; p < n_phases; p++)
             out->list[out->n++] =
-                path_of(export->path, job, job->goals.is_front_per_device ? f : -1,
-                        p < 0 ? NULL : phases[p]);
+                (export_path){path_of(export->path, job, job->goals.is_front_per_device ? f : -1,
+                                      p < 0 ? NULL : phases[p]),
+                              export->place};
 }
 
 hwnas_status hwnas_job_check_exports(const hwnas_job *job)
@@ -126,10 +144,10 @@ hwnas_status hwnas_job_check_exports(const hwnas_job *job)
     for (size_t i = 0; i < paths.n && status == HWNAS_OK; i++) {
         status = check_path(job, paths.list[i]);
         for (size_t k = 0; k < i && status == HWNAS_OK; k++)
-            status = check_other(job, paths.list[i], "other export", paths.list[k]);
+            status = check_other(paths.list[i], "other export", paths.list[k].text);
     }
     for (size_t i = 0; i < paths.n; i++)
-        free(paths.list[i]);
+        free(paths.list[i].text);
     return status;
 }
 

@@ -41,6 +41,7 @@ typedef struct hwnas_job {
     bool has_no_int8_loss; /* what is predicted of s8 networks holds as it is (int8_loss.h) */
     hwnas_place space_place, predictor_place, train_budget_place, strategy_place, budget_place;
     hwnas_place max_error_place, data_place, max_loss_place;
+    hwnas_place study_place, onnx_place, pytorch_place, yaml_place; /* no file: not given */
     hwnas_setting_values threads, batch, dtype; /* study/settings.h */
     double max_error; /* of networks whose layers have a precision each, %; NaN: not given */
     const char *data; /* samples by which these get it, study/job_data.h; NULL: random inputs */

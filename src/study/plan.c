@@ -10,6 +10,7 @@
 #include "graph/elaborate.h"
 #include "predict/active.h"
 #include "study/evaluator.h"
+#include "study/exports.h"
 #include "study/probe.h"
 #include "study/setup.h"
 #include "study/warm.h"
@@ -165,6 +166,10 @@ hwnas_status hwnas_plan_make(hwnas_plan *out, const hwnas_job *job, bool is_work
     hwnas_trainings trainings;
     char *count = NULL;
     TRY_OUT(hwnas_job_check_own(job));
+    if (!is_worker) {
+        TRY_OUT(hwnas_job_check_exports(job));
+        TRY_OUT(hwnas_job_check_study(job));
+    }
     TRY_OUT(hwnas_setup_open(&setup, job, NULL, tasks ? tasks : HWNAS_ALL_TASKS, stop, NULL));
     hwnas_evaluator_may_train(setup.evaluator, false);
     plan.trains = hwnas_evaluator_trainings(&trainings, setup.evaluator);

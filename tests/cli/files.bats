@@ -344,7 +344,7 @@ write_on_disk() {
     before=$(cat s.yaml t.csv | cksum)
     while read -r path what; do
         { cat job.yaml && echo "export: {yaml: $path}"; } >exports.yaml
-        refuses 2 "exports.yaml: the export $path would be written over the $what" \
+        refuses 2 "exports.yaml:7:16: the export $path would be written over the $what" \
             search exports.yaml --study job.db
     done <<END
 exports.yaml job
@@ -398,4 +398,24 @@ while os.read(r, 65536):
 err = p.stderr.read()
 assert p.wait() == 0, err
 END
+}
+
+@test "a dry run finds what a search could not write, and threads that take turns, where the job says so" {
+    try() { # try LINE...: job.yaml with these
+        printf '%s\n' 'space: nas_bench_macro' 'device: cpu' 'objectives: [latency]' 'budget: {trials: 2}' 'measure: {seconds: 0.01}' "$@" >job.yaml
+    }
+    local how
+    for how in "" --dry-run; do
+        try 'study: none/s.db'
+        refuses 1 "*none/s.db*" search job.yaml $how
+        try 'export: {onnx: none/best.onnx}'
+        refuses 1 "job.yaml:6:16: none/best.onnx: *" search job.yaml $how
+    done
+    try 'study: none/s.db'
+    refuses 1 "job.yaml:6:8: none/s.db: *" search job.yaml --dry-run
+    refuses 1 "--study:1:1: */none/s.db: *" search job.yaml --dry-run --study "$PWD/none/s.db"
+    try 'threads: 1000'
+    ends 0 search job.yaml --dry-run
+    says err "*job.yaml:6:10: 1000 threads on * take turns*"
+    [ ! -e job.db ]
 }
