@@ -137,6 +137,10 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
         m->min_samples = o->min_runs;
     if (!(m->interval > 0) || !(m->max_seconds > 0) || m->min_samples < 1)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "interval, seconds and runs must be more than 0");
+    if (m->interval >= 1)
+        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                     "the interval must be a share below 1, not %g", m->interval),
+                          "0.01 is 1 %% of the median");
     if (o->mode)
         TRY(hwnas_mode_parse(m, o->mode));
     if (o->priority)

@@ -10,6 +10,28 @@
 #include "base/str.h"
 #include "measure/conditions.h"
 
+static bool read_machine(uint64_t *all, uint64_t *available, const char *meminfo)
+{
+    const char *total = strstr(meminfo, "MemTotal:"), *left = strstr(meminfo, "MemAvailable:");
+    return total && left && sscanf(total, "MemTotal: %" SCNu64, all) == 1 &&
+           sscanf(left, "MemAvailable: %" SCNu64, available) == 1;
+}
+
+/* A line, which becomes the next one; false: it has no limit. */
+static bool read_group(uint64_t *limit, uint64_t *available, const char **line)
+{
+    uint64_t used, reclaimable;
+    const bool has =
+        sscanf(*line, "%" SCNu64 " %" SCNu64 " %" SCNu64, limit, &used, &reclaimable) == 3;
+    *line += strcspn(*line, "\n");
+    *line += **line == '\n';
+    if (!has)
+        return false;
+    used -= reclaimable < used ? reclaimable : used;
+    *available = used > *limit ? 0 : *limit - used;
+    return true;
+}
+
 static bool is_a_quarter(uint64_t all, uint64_t available)
 {
     return available > all / 4;
@@ -18,19 +40,26 @@ static bool is_a_quarter(uint64_t all, uint64_t available)
 bool hwnas_memory_is_plenty(const char *meminfo, const char *groups)
 {
     uint64_t all, available;
-    const char *total = strstr(meminfo, "MemTotal:"), *left = strstr(meminfo, "MemAvailable:");
-    if (!total || !left || sscanf(total, "MemTotal: %" SCNu64, &all) != 1 ||
-        sscanf(left, "MemAvailable: %" SCNu64, &available) != 1 || !is_a_quarter(all, available))
+    if (!read_machine(&all, &available, meminfo) || !is_a_quarter(all, available))
         return false;
-    for (const char *line = groups; *line; line += *line == '\n') {
-        uint64_t limit, used, reclaimable;
-        if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64, &limit, &used, &reclaimable) == 3) {
-            used -= reclaimable < used ? reclaimable : used;
-            if (used > limit || !is_a_quarter(limit, limit - used))
-                return false;
+    for (const char *line = groups; *line;)
+        if (read_group(&all, &available, &line) && !is_a_quarter(all, available))
+            return false;
+    return true;
+}
+
+bool hwnas_memory_find(uint64_t *all, uint64_t *available, const char *meminfo, const char *groups)
+{
+    uint64_t limit, left;
+    if (!read_machine(all, available, meminfo))
+        return false;
+    *all *= 1024;
+    *available *= 1024;
+    for (const char *line = groups; *line;)
+        if (read_group(&limit, &left, &line)) {
+            *all = limit < *all ? limit : *all;
+            *available = left < *available ? left : *available;
         }
-        line += strcspn(line, "\n");
-    }
     return true;
 }
 
@@ -67,15 +96,35 @@ static void add_group(void *context, const char *folder)
     }
 }
 
+typedef struct memory_texts {
+    char meminfo[4096];
+    hwnas_str groups;
+} memory_texts;
+
+static void read_texts(memory_texts *out, const char *root)
+{
+    char *proc = hwnas_printf("%s/proc", root);
+    out->groups = (hwnas_str){0};
+    read_text(out->meminfo, sizeof out->meminfo, proc, "meminfo");
+    free(proc);
+    hwnas_str_add(&out->groups, "");
+    hwnas_conditions_visit_groups(root, "memory", add_group, &out->groups);
+}
+
 bool hwnas_memory_is_plenty_now(const char *root)
 {
-    char meminfo[4096];
-    hwnas_str groups = {0};
-    char *proc = hwnas_printf("%s/proc", root);
-    read_text(meminfo, sizeof meminfo, proc, "meminfo");
-    free(proc);
-    hwnas_conditions_visit_groups(root, "memory", add_group, &groups);
-    const bool is_plenty = hwnas_memory_is_plenty(meminfo, groups.n ? groups.s : "");
-    hwnas_str_done(&groups);
+    memory_texts texts;
+    read_texts(&texts, root);
+    const bool is_plenty = hwnas_memory_is_plenty(texts.meminfo, texts.groups.s);
+    hwnas_str_done(&texts.groups);
     return is_plenty;
+}
+
+bool hwnas_memory_find_now(uint64_t *all, uint64_t *available, const char *root)
+{
+    memory_texts texts;
+    read_texts(&texts, root);
+    const bool is_known = hwnas_memory_find(all, available, texts.meminfo, texts.groups.s);
+    hwnas_str_done(&texts.groups);
+    return is_known;
 }

@@ -1,6 +1,7 @@
 #include "profile/model_load.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/str.h"
 #include "derive/derive.h"
@@ -70,6 +71,12 @@ out:
     return status;
 }
 
+static bool is_folder(const char *name)
+{
+    struct stat found;
+    return stat(name, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 hwnas_status hwnas_model_load_shaped(hwnas_graph **out, int *batch,
                                      const hwnas_model_request *request, hwnas_str *skipped)
 {
@@ -85,9 +92,15 @@ hwnas_status hwnas_model_load_shaped(hwnas_graph **out, int *batch,
         return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
                                      "%s is no ONNX file: --shape has no meaning", request->name),
                           "a space has settings: bert_base:length=64");
-    TRY(hwnas_model_pick(&space, &arch, request->name, request->code));
+    hwnas_status status = hwnas_model_pick(&space, &arch, request->name, request->code);
+    if (status == HWNAS_E_NOT_FOUND && is_folder(request->name))
+        return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' is a folder, and a model is a file",
+                                     request->name),
+                          "name its files: '%s'/*.onnx, or a space's YAML; or a space that ships",
+                          request->name);
+    TRY(status);
     *batch = request->batch ? request->batch : 1;
-    hwnas_status status = hwnas_graph_build_trained(out, arch, *batch);
+    status = hwnas_graph_build_trained(out, arch, *batch);
     hwnas_arch_free(arch);
     hwnas_space_free(space);
     return status;

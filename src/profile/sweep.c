@@ -1,3 +1,4 @@
+#include "profile/room.h"
 #include "profile/sweep.h"
 
 #include <math.h>
@@ -319,14 +320,35 @@ static hwnas_status fail_again(const hwnas_error *first)
     return *first->hint ? hwnas_hint(first->status, "%s", first->hint) : first->status;
 }
 
-/* That samples fit what was loaded, which is freed where they do not. */
-static hwnas_status check_data(cursor *c)
+/* That samples fit what was loaded. */
+static hwnas_status check_data(const cursor *c)
 {
     const hwnas_sweep *s = c->sweep;
-    if (!c->graph || !s->mixings || !s->data.n)
+    return c->graph && s->mixings && s->data.n
+               ? hwnas_mix_data_check(&s->data, c->graph, s->models[c->model], c->own_batch)
+               : HWNAS_OK;
+}
+
+/* That it may be in memory, in the precision that takes least. */
+static hwnas_status check_room(const cursor *c)
+{
+    const hwnas_sweep *s = c->sweep;
+    bool is_here = false, is_float = !s->mixings;
+    for (int i = 0; i < s->n_devices; i++)
+        is_here |= !strcmp(s->devices[i], "cpu") || !strcmp(s->devices[i], "ort");
+    for (int i = 0; i < s->n_precisions; i++)
+        is_float &= s->precisions[i] == HWNAS_F32 || s->precisions[i] == HWNAS_TF32;
+    if (!is_here || !c->graph)
         return HWNAS_OK;
-    const hwnas_status status =
-        hwnas_mix_data_check(&s->data, c->graph, s->models[c->model], c->own_batch);
+    return hwnas_room_check(c->graph, s->models[c->model], c->own_batch, is_float ? 1 : 0.25);
+}
+
+/* What was loaded is freed where it will not do. */
+static hwnas_status check_loaded(cursor *c)
+{
+    hwnas_status status = check_data(c);
+    if (status == HWNAS_OK)
+        status = check_room(c);
     if (status != HWNAS_OK) {
         hwnas_graph_free(c->graph);
         c->graph = NULL;
@@ -346,10 +368,10 @@ static hwnas_status try_models(cursor *c)
         for (c->shape = 0; c->shape < count_shapes(s); c->shape++)
             for (c->batch = 0; c->batch < s->n_batches; c->batch++) {
                 const hwnas_status status = load(c, c->batch == 0 && c->shape == 0);
-                if (status == HWNAS_OK)
-                    TRY(check_data(c));
                 if (status != HWNAS_OK && !may_lack(c))
                     return status;
+                if (status == HWNAS_OK)
+                    TRY(check_loaded(c));
                 if (status != HWNAS_OK && first.status == HWNAS_OK)
                     first = *hwnas_last_error();
                 n_good += status == HWNAS_OK;

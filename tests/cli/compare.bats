@@ -400,3 +400,12 @@ END
     says "$answer" 'xeon-2c *15 *0.4167'
     says "$answer" 'out        v100: *its p99 is not recorded'
 }
+
+@test "a folder, an interval that is no share and a batch that no memory holds are told before anything is measured" {
+    mkdir models
+    refuses 2 "*'models' is a folder, and a model is a file*models'/\*.onnx*" profile models
+    refuses 2 "*the interval must be a share below 1, not 2*0.01 is 1 %*" profile mnist_mlp --interval 2
+    refuses 2 "*the interval must be a share below 1, not 1*" compare mnist_mlp --interval 1 --latency-target 1ms
+    refuses 1 "*resnet50 with batch 262144 takes about * GiB for weights and activations, and there are * GiB of memory*a smaller batch*" \
+        profile mnist_mlp resnet50 --batch 1,262144
+}

@@ -541,6 +541,30 @@ static void test_conditions(void **state)
 /* ---- Memory ---- */
 
 /* More than a quarter of the machine's, and of each group's limit. */
+static void test_amounts_of_memory(void **state)
+{
+    static const char meminfo[] = "MemTotal:  1000 kB\nMemFree:  10 kB\nMemAvailable:  500 kB\n";
+    static const struct {
+        const char *groups;
+        uint64_t all, available;
+    } cases[] = {
+        {"", 1024000, 512000},
+        {"max 123 45\n", 1024000, 512000},
+        {"600000 100000 0\n", 600000, 500000},
+        {"900000 800000 100000\n700000 1 0\n", 700000, 200000},
+        {"900000 950000 0\n", 900000, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t all, available;
+        assert_true(hwnas_memory_find(&all, &available, meminfo, cases[i].groups));
+        assert_int_equal(all, cases[i].all);
+        assert_int_equal(available, cases[i].available);
+    }
+    uint64_t all = 1, available = 2;
+    assert_false(hwnas_memory_find(&all, &available, "", ""));
+}
+
 static void test_plenty_of_memory(void **state)
 {
     static const char half[] = "MemTotal:  1000 kB\nMemFree:  10 kB\nMemAvailable:  500 kB\n";
@@ -675,6 +699,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_core_is_held_for_all),
         cmocka_unit_test(test_energy_counters),
         cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_amounts_of_memory),
         cmocka_unit_test(test_plenty_of_memory),
         cmocka_unit_test(test_memory_of_groups),
         cmocka_unit_test(test_crowd),
