@@ -54,6 +54,24 @@ void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priori
     free(warning);
 }
 
+void hwnas_api_note_threads(const char *device, int threads)
+{
+    const int n_cores = hwnas_device_cores();
+    if (!strcmp(device, "cpu") && threads > n_cores)
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "%d threads on %d core%s take turns: what is measured is their scheduling",
+                  threads, n_cores, n_cores == 1 ? "" : "s");
+}
+
+hwnas_status hwnas_api_check_interval(double interval)
+{
+    return interval < 1
+               ? HWNAS_OK
+               : hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
+                                       "the interval must be a share below 1, not %g", interval),
+                            "0.01 is 1 %% of the median");
+}
+
 bool hwnas_api_is_space(const char *name)
 {
     char *path = NULL;

@@ -48,6 +48,10 @@ HWNAS_CHECKED hwnas_status hwnas_api_give_json(char **out, json_t *json);
 /* Tells whoever listens when the machine is too busy for so many threads (0: all cores) on a device
  * (measure/crowd.h), before hours are spent on it. */
 void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priority);
+/* The same where more threads than cores take turns on this machine. */
+void hwnas_api_note_threads(const char *device, int threads);
+/* The interval of a measurement, relative. */
+HWNAS_CHECKED hwnas_status hwnas_api_check_interval(double interval);
 
 /* Measuring starts the installed program, as the one that uses the library is not hwnas; or that
  * one, where it can be a runner. */

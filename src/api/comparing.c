@@ -6,7 +6,6 @@
 #include "api/api.h"
 #include "api/profile_report.h"
 #include "api/report_handle.h"
-#include "base/log.h"
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/sized_options.h"
@@ -137,10 +136,7 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
         m->min_samples = o->min_runs;
     if (!(m->interval > 0) || !(m->max_seconds > 0) || m->min_samples < 1)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "interval, seconds and runs must be more than 0");
-    if (m->interval >= 1)
-        return hwnas_hint(hwnas_fail(HWNAS_E_USAGE, NULL,
-                                     "the interval must be a share below 1, not %g", m->interval),
-                          "0.01 is 1 %% of the median");
+    TRY(hwnas_api_check_interval(m->interval));
     if (o->mode)
         TRY(hwnas_mode_parse(m, o->mode));
     if (o->priority)
@@ -218,18 +214,12 @@ static void hand_over(hwnas_report *report, hwnas_str *notes)
     hwnas_str_done(notes);
 }
 
-/* By the most threads that are asked for anywhere. */
 static void note_crowd(const hwnas_sweep *sweep)
 {
-    int threads = 1;
-    for (int i = 0; i < sweep->n_threads; i++)
-        threads = sweep->threads[i] > threads ? sweep->threads[i] : threads;
     for (int i = 0; i < sweep->n_devices; i++) {
-        hwnas_api_note_crowd(sweep->devices[i], threads, sweep->options.priority);
-        if (!strcmp(sweep->devices[i], "cpu") && threads > hwnas_device_cores())
-            hwnas_log(HWNAS_LOG_NOTE,
-                      "%d threads on %d core%s take turns: what is measured is their scheduling",
-                      threads, hwnas_device_cores(), hwnas_device_cores() == 1 ? "" : "s");
+        hwnas_api_note_crowd(sweep->devices[i], hwnas_sweep_threads(sweep),
+                             sweep->options.priority);
+        hwnas_api_note_threads(sweep->devices[i], hwnas_sweep_threads(sweep));
     }
 }
 

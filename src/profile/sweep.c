@@ -472,6 +472,14 @@ static void close_runner(cursor *c)
     c->copies = NULL;
 }
 
+int hwnas_sweep_threads(const hwnas_sweep *s)
+{
+    int most = 1;
+    for (int i = 0; i < s->n_threads; i++)
+        most = s->threads[i] > most ? s->threads[i] : most;
+    return most;
+}
+
 hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep)
 {
     cursor c = {.sweep = sweep, .profile = profile};

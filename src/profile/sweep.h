@@ -40,6 +40,9 @@ typedef struct hwnas_sweep {
     hwnas_measure_options options;
 } hwnas_sweep;
 
+/* The most that are asked for anywhere. */
+int hwnas_sweep_threads(const hwnas_sweep *sweep);
+
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the
  * reason. A model that cannot be read ends it before anything is measured, or with `keeps_going`
  * where none can; an interruption ends it too, and the rows before stay. */

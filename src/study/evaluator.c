@@ -255,6 +255,7 @@ static hwnas_status check_goals(hwnas_evaluator *e, const hwnas_space *space)
             e->options.min_samples = least;
         e->options.energy |= metric->of == HWNAS_ENERGY;
     }
+    hwnas_evaluator_tell_of_limits(e);
     return HWNAS_OK;
 }
 

@@ -97,6 +97,11 @@ void hwnas_evaluator_put_away(hwnas_evaluator *e);
 /* The fewest samples that say a metric's quantile with its interval; 0: any do. */
 int hwnas_evaluate_samples_for(const hwnas_metric *metric);
 
+/* ---- limit_scale.c ---- */
+
+/* Notes what a limit on the accuracy excludes, where that is nothing or all. */
+void hwnas_evaluator_tell_of_limits(const hwnas_evaluator *e);
+
 /* ---- evaluate.c ---- */
 
 /* Of what a goal judges by, and a whole trial does not have: too few samples were taken. In words,

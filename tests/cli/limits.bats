@@ -76,3 +76,21 @@ END
     short 1 search
     says out "*2 failed (2 timeout)*the last that failed: trial *: too few samples for *latency.p99: it takes 36?, of * ms each, so measure: {seconds: *} or more*"
 }
+
+@test "a limit on the accuracy that excludes nothing, or all, is told before the search" {
+    local data=$HWNAS_SRC/tests/data/nas_bench_macro.csv
+    try() {
+        printf '%s\n' 'space: nas_bench_macro' "accuracy: $1" 'device: null' 'objectives: [latency]' "constraints: $2" 'budget: {trials: 1}' >job.yaml
+        ends 0 search job.yaml --dry-run
+    }
+    try "table:$data#acc_top1_pct_mean" 'accuracy >= 0.75'
+    says err "hwnas: note: *job.yaml:5:14: accuracy >= 0.75 % excludes none of 6561 networks, which have 45.36 to 93.13; they are in percent: 75?"
+    try "table:$data#acc_top1_pct_mean" 'accuracy >= 99'
+    says err "*accuracy >= 99 % excludes all of 6561 networks, which have *"
+    try nas_bench_macro_cifar10 'accuracy >= 0.75'
+    says err "*job.yaml:5:14: accuracy >= 0.75 % is a limit of 0.75 %; they are in percent: 75?"
+    try "table:$data#acc_top1_pct_mean" 'accuracy >= 75'
+    [ ! -s err ]
+    try nas_bench_macro_cifar10 'accuracy >= 75 %'
+    [ ! -s err ]
+}

@@ -389,7 +389,7 @@ END
     refuses 2 "hwnas: --device:1:1: there is no device 'gpu'" search job.yaml --device gpu
     refuses 2 "hwnas: --strategy:1:1: there is no strategy 'best'" search job.yaml --strategy best
     job "export: {onnx: nowhere/best.onnx}"
-    refuses 1 "job.yaml: nowhere/best.onnx: cannot write the file: No such file*does its directory exist" search job.yaml
+    refuses 1 "job.yaml:6:16: nowhere/best.onnx: cannot write the file: No such file*does its directory exist" search job.yaml
     refuses 1 "cannot create*No such file*directory" search "$REPLAY" --study nowhere/s.db
     [ ! -e job.db ]
 }
