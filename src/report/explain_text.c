@@ -81,12 +81,13 @@ static hwnas_metric shown_for(const hwnas_explanation *e, int which)
 {
     const hwnas_goal *goal = &e->goals[which];
     const hwnas_value_row *own = hwnas_explained_own(e, which);
-    double most = own ? own->value : 0;
+    double most = own ? own->value : 0, least = own ? own->value : INFINITY;
     for (size_t i = 0; i < e->n_neighbours; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&e->neighbours[i].values, goal->name);
         most = v ? fmax(most, v->value) : most;
+        least = v ? fmin(least, v->value) : least;
     }
-    return hwnas_metric_shown(goal->metric, most);
+    return hwnas_metric_shown_among(goal->metric, least, most);
 }
 
 /* By the basis of a difference: what stands before the value in the table, and its name. */

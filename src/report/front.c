@@ -108,12 +108,13 @@ static char *cell(const hwnas_trial *trial, const hwnas_goal *goal, const hwnas_
 static hwnas_metric shown_for(const hwnas_goal *goal, const hwnas_summary *s,
                               const hwnas_summary_front *front)
 {
-    double most = 0;
+    double most = 0, least = INFINITY;
     for (size_t i = 0; i < front->n; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&s->trials[front->trials[i]], goal->name);
         most = v ? fmax(most, v->value) : most;
+        least = v ? fmin(least, v->value) : least;
     }
-    return hwnas_metric_shown(goal->metric, most);
+    return hwnas_metric_shown_among(goal->metric, least, most);
 }
 
 static char *heading(const hwnas_goal *goal, const hwnas_metric *m)

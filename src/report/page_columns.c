@@ -57,14 +57,18 @@ static json_t *intervals_json(const hwnas_summary *s, const char *metric, double
 static json_t *metric_json(const hwnas_summary *s, const char *name, const hwnas_metric *metric)
 {
     json_t *values = json_array();
+    double least = INFINITY, most = 0;
     for (size_t i = 0; i < s->n_trials; i++) {
         const hwnas_value_row *v = hwnas_trial_value(&s->trials[i], name);
         json_array_append_new(values, number_json(v ? v->value / metric->scale : NAN));
+        least = v ? fmin(least, v->value / metric->scale) : least;
+        most = v ? fmax(most, v->value / metric->scale) : most;
     }
     return json_pack("{s:s, s:s, s:i, s:b, s:b, s:o, s:o, s:o}", "name", name, "unit", metric->unit,
-                     "decimals", metric->decimals, "maximised", metric->is_maximised, "of_device",
-                     metric->source == HWNAS_FROM_DEVICE, "values", values, "sources",
-                     sources_json(s, name), "intervals", intervals_json(s, name, metric->scale));
+                     "decimals", hwnas_metric_decimals_among(metric, least, most), "maximised",
+                     metric->is_maximised, "of_device", metric->source == HWNAS_FROM_DEVICE,
+                     "values", values, "sources", sources_json(s, name), "intervals",
+                     intervals_json(s, name, metric->scale));
 }
 
 static json_t *source_names(void)

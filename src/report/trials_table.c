@@ -93,12 +93,13 @@ void hwnas_trials_csv(hwnas_str *out, const hwnas_summary *s)
 
 static hwnas_metric shown_for(const hwnas_summary *s, const char *name, const hwnas_metric *kind)
 {
-    double most = 0;
+    double most = 0, least = INFINITY;
     for (size_t k = 0; k < s->n_trials; k++) {
         const hwnas_value_row *v = hwnas_trial_value(&s->trials[k], name);
         most = v ? fmax(most, v->value) : most;
+        least = v ? fmin(least, v->value) : least;
     }
-    return hwnas_metric_shown(kind, most);
+    return hwnas_metric_shown_among(kind, least, most);
 }
 
 static const char *standing_of(const hwnas_summary *s, const hwnas_trial *t)

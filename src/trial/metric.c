@@ -79,6 +79,25 @@ static const struct smaller_unit {
     {"M", "k", 1e-3, 2, 0.01, "M params", "k params"},
 };
 
+enum { MOST_DECIMALS = 9 };
+
+/* Of values below 1: three digits that count. */
+static int decimals_of(int usual, double most)
+{
+    const int wanted = most > 0 && most < 1 ? 2 - (int)floor(log10(most)) : 0;
+    return wanted < usual ? usual : wanted < MOST_DECIMALS ? wanted : MOST_DECIMALS;
+}
+
+int hwnas_metric_decimals_among(const hwnas_metric *metric, double least, double most)
+{
+    const int usual = decimals_of(metric->decimals, most);
+    const double spread = most - least;
+    if (!(spread > 0) || spread >= 1.5 * pow(10, -usual))
+        return usual; /* all the same, or told apart */
+    const int wanted = 1 - (int)floor(log10(spread));
+    return wanted < MOST_DECIMALS ? wanted : MOST_DECIMALS;
+}
+
 hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most)
 {
     hwnas_metric shown = *metric;
@@ -94,6 +113,14 @@ hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most)
         shown.scale = metric->scale * smaller->scale;
         shown.decimals = smaller->decimals + (most < 10 * shown.scale);
     }
+    shown.decimals = decimals_of(shown.decimals, most / shown.scale);
+    return shown;
+}
+
+hwnas_metric hwnas_metric_shown_among(const hwnas_metric *metric, double least, double most)
+{
+    hwnas_metric shown = hwnas_metric_shown(metric, most);
+    shown.decimals = hwnas_metric_decimals_among(&shown, least / shown.scale, most / shown.scale);
     return shown;
 }
 

@@ -66,6 +66,11 @@ const hwnas_metric *hwnas_metric_of(hwnas_quantity quantity);
 /* The same with the unit, scale and decimals in which people read values of which `most` is the
  * largest: us, uJ and KiB where the metric's own unit is more than any of them. */
 hwnas_metric hwnas_metric_shown(const hwnas_metric *metric, double most);
+/* The same of values that are compared, from `least` to `most`: with decimals that tell them apart.
+ */
+hwnas_metric hwnas_metric_shown_among(const hwnas_metric *metric, double least, double most);
+/* Those decimals alone, of values in the metric's own unit (not SI). */
+int hwnas_metric_decimals_among(const hwnas_metric *metric, double least, double most);
 
 /* A phase of a space has a name of so many bytes, the end included: "decode". */
 enum { HWNAS_PHASE_NAME = 13 };
