@@ -95,16 +95,33 @@ class SharedNet(nn.Module):
     def smallest(self):
         return self.draw(lambda values, order: order[0] if order else int(torch.randint(len(values), ()))) or self.random()
 
+    def code_parts(self, code):
+        """The text of each choice; settings of a measurement, which a study's codes have, are no choices."""
+        if "=" not in code:
+            return {next(iter(self.choices)): code} if self.choices else {}
+        parts = {}
+        for part in code.split(","):
+            name, equals, text = part.partition("=")
+            if not equals or (name not in self.choices and name not in ("batch", "threads", "dtype")):
+                raise ValueError(f"'{name}' in the code '{code}' is no choice of this network, which has {', '.join(self.choices)}")
+            parts[name] = text
+        return parts
+
     def read_code(self, code):
         """The choices of a network by its code, as hwnas prints it."""
         found = {}
-        parts = dict(part.split("=", 1) for part in code.split(",")) if "=" in code else {next(iter(self.choices)): code}
+        parts = self.code_parts(code)
         for name, (is_list, positions) in self.choices.items():
             text, labels = parts.get(name, ""), [labels for _, _, labels in positions]
             if any(len(label) > 1 for some in labels for label in some):
                 words = text.split(":" if ":" in text or any("." in label for some in labels for label in some) else ".") if text else []
             else:
                 words = list(text)
+            if len(words) > len(positions):
+                raise ValueError(f"the code '{code}' has {len(words)} values for '{name}', which has {len(positions)}")
+            for word, (_, _, labels) in zip(words, positions):
+                if word not in labels:
+                    raise ValueError(f"'{word}' in the code '{code}' is no value of '{name}', which may be {', '.join(labels)}")
             values = [values[labels.index(words[i])] if i < len(words) else values[0] for i, (values, _, labels) in enumerate(positions)]
             found[name] = values if is_list else values[0]
         return self.settled(found)

@@ -41,6 +41,14 @@ def params(path, codes):
         with torch.no_grad():
             net(torch.zeros(2, *shape), choices)
         assert sum(taken.values()) == arch["params"], (arch, sum(taken.values()))
+    code = archs[0]["arch"]
+    for wrong in (code + "?", code[:-1] + "~", "nowhere=1"):  # told by the choice, not by Python's list
+        try:
+            net.read_code(wrong)
+        except ValueError as error:
+            assert f"the code '{wrong}'" in str(error), error
+        else:
+            raise AssertionError(f"{wrong} was read")
     for _ in range(20):  # what is drawn is allowed, and the smallest is within the largest
         net(torch.zeros(1, *shape), net.random())
     print(f"{len(archs)} networks")
