@@ -39,8 +39,12 @@ static hwnas_status no_winner(const hwnas_summary *summary)
     hwnas_str limits = {0};
     for (int i = 0; i < summary->job.goals.n_limits; i++)
         hwnas_str_addf(&limits, "%s%s", i ? " and " : "", summary->job.goals.limits[i].text);
-    hwnas_status status = hwnas_fail(HWNAS_E_INFEASIBLE, NULL, "none of %zu networks met %s",
-                                     summary->n_finished, limits.s ? limits.s : "the objectives");
+    const char *wanted = limits.s ? limits.s : "the objectives";
+    hwnas_status status = summary->n_finished == 1
+                              ? hwnas_fail(HWNAS_E_INFEASIBLE, NULL,
+                                           "the one network that was tried misses %s", wanted)
+                              : hwnas_fail(HWNAS_E_INFEASIBLE, NULL, "none of %zu networks met %s",
+                                           summary->n_finished, wanted);
     hwnas_str_done(&limits);
     if (summary->closest >= 0) {
         const hwnas_trial *closest = &summary->trials[summary->closest];

@@ -63,6 +63,11 @@ function axisAcross(label) {
     return {...axis(label), size: 34};
 }
 
+/* As wide as its longest text. */
+function axisUp(label) {
+    return {...axis(label), size: (u, texts) => Math.max(58, 16 + 7 * Math.max(...(texts || [""]).map((text) => text.length)))};
+}
+
 /* Pixels of a value on a canvas, which is much faster than asking uPlot for each. */
 function toPixels(u, scale) {
     const zero = u.valToPos(u.scales[scale].min, scale, true), one = u.valToPos(u.scales[scale].max, scale, true);
@@ -79,11 +84,11 @@ function padded([low, high], share) {
 function cloud(holder, width, {x, y, xLabel, yLabel, height, draw, over}) {
     const none = () => null;
     return new uPlot({
-        width, height, legend: {show: false}, padding: [12, 12, 0, 0],
+        width, height, legend: {show: false}, padding: [12, 24, 0, 0],
         /* A hand trembles: below 6 pixels it is a click, and whoever listens for clicks is told. */
         cursor: {points: {show: false}, drag: {x: true, y: true, uni: 20, dist: 6, click: () => {}}},
         scales: {x: {time: false, range: (u, low, high) => [low, high]}, y: {range: (u, low, high) => [low, high]}},
-        axes: [axisAcross(xLabel), {...axis(yLabel), size: 58}],
+        axes: [axisAcross(xLabel), axisUp(yLabel)],
         series: [{}, {paths: none, points: {show: false}}],
         hooks: {draw: [draw], ready: over ? [over] : []},
     }, [x, y], holder);
@@ -92,8 +97,8 @@ function cloud(holder, width, {x, y, xLabel, yLabel, height, draw, over}) {
 /* A line that rises in steps. */
 function stepChart(holder, {xs, ys, xLabel, yLabel}) {
     keepChart(holder, (width) => new uPlot({
-        width, height: 240, legend: {show: true, live: true}, padding: [12, 12, 0, 0], cursor: {drag: {x: true, y: false}},
-        scales: {x: {time: false}}, axes: [axisAcross(xLabel), {...axis(yLabel), size: 58}],
+        width, height: 240, legend: {show: true, live: true}, padding: [12, 24, 0, 0], cursor: {drag: {x: true, y: false}},
+        scales: {x: {time: false}}, axes: [axisAcross(xLabel), axisUp(yLabel)],
         series: [{label: xLabel}, {label: yLabel, stroke: colour("front"), width: 2, points: {show: false},
                                    paths: uPlot.paths.stepped({align: 1})}],
     }, [xs, ys], holder));
