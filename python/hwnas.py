@@ -308,7 +308,8 @@ class _CProfileOptions(ctypes.Structure):
                 ("mixings", ctypes.c_uint), ("max_error", ctypes.c_double), ("samples", ctypes.c_double),
                 ("epochs", ctypes.c_double), ("prices", ctypes.c_char_p), ("data", ctypes.POINTER(_CDataFile)),
                 ("n_data", ctypes.c_size_t), ("data_options", ctypes.POINTER(_CDatasetOptions)),
-                ("calibrate", ctypes.c_int64), ("max_loss", ctypes.c_double)]
+                ("calibrate", ctypes.c_int64), ("max_loss", ctypes.c_double),
+                ("progress", _PhaseFunction), ("context", ctypes.c_void_p)]
 
 
 class _CRecordedProfile(ctypes.Structure):

@@ -108,6 +108,9 @@ typedef struct hwnas_profile_options {
     const hwnas_dataset_options *data_options; /* NULL: all defaults */
     int64_t calibrate;                         /* as in hwnas_network_mix_options; so ... */
     double max_loss;
+    /* (optional) Is told what is measured next, in a line, in the calling thread. */
+    void (*progress)(void *context, const char *words);
+    void *context;
 } hwnas_profile_options;
 #define HWNAS_PROFILE_OPTIONS_INIT                                                                 \
     {                                                                                              \

@@ -54,13 +54,22 @@ void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priori
     free(warning);
 }
 
-void hwnas_api_note_threads(const char *device, int threads)
+static void note_threads(const char *device, int threads)
 {
     const int n_cores = hwnas_device_cores();
     if (!strcmp(device, "cpu") && threads > n_cores)
         hwnas_log(HWNAS_LOG_NOTE,
                   "%d threads on %d core%s take turns: what is measured is their scheduling",
                   threads, n_cores, n_cores == 1 ? "" : "s");
+}
+
+void hwnas_api_note_sweep(const hwnas_sweep *sweep)
+{
+    const int threads = hwnas_sweep_threads(sweep);
+    for (int i = 0; i < sweep->n_devices; i++) {
+        hwnas_api_note_crowd(sweep->devices[i], threads, sweep->options.priority);
+        note_threads(sweep->devices[i], threads);
+    }
 }
 
 hwnas_status hwnas_api_check_interval(double interval)

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "profile/sweep.h"
 #include "device/device.h"
 #include "measure/measure.h"
 #include "graph/graph.h"
@@ -48,8 +49,8 @@ HWNAS_CHECKED hwnas_status hwnas_api_give_json(char **out, json_t *json);
 /* Tells whoever listens when the machine is too busy for so many threads (0: all cores) on a device
  * (measure/crowd.h), before hours are spent on it. */
 void hwnas_api_note_crowd(const char *device, int threads, hwnas_priority priority);
-/* The same where more threads than cores take turns on this machine. */
-void hwnas_api_note_threads(const char *device, int threads);
+/* The same of a sweep, and where more threads than cores take turns on this machine. */
+void hwnas_api_note_sweep(const hwnas_sweep *sweep);
 /* The interval of a measurement, relative. */
 HWNAS_CHECKED hwnas_status hwnas_api_check_interval(double interval);
 

@@ -123,6 +123,8 @@ static hwnas_status take_sweep(hwnas_sweep *out, hwnas_arena *arena, const hwnas
                          .mixings = o->mixings,
                          .max_error = o->max_error,
                          .has_own_batches = !o->n_batches,
+                         .progress = o->progress,
+                         .progress_context = o->context,
                          .options = HWNAS_MEASURE_DEFAULTS};
     hwnas_measure_options *m = &out->options;
     m->stop = o->cancel;
@@ -214,15 +216,6 @@ static void hand_over(hwnas_report *report, hwnas_str *notes)
     hwnas_str_done(notes);
 }
 
-static void note_crowd(const hwnas_sweep *sweep)
-{
-    for (int i = 0; i < sweep->n_devices; i++) {
-        hwnas_api_note_crowd(sweep->devices[i], hwnas_sweep_threads(sweep),
-                             sweep->options.priority);
-        hwnas_api_note_threads(sweep->devices[i], hwnas_sweep_threads(sweep));
-    }
-}
-
 /* ---- Profiles ---- */
 
 /* What the sweep came to, with the rows that there are. */
@@ -265,7 +258,7 @@ hwnas_status hwnas_models_profile(hwnas_report **out, const hwnas_profile_option
     sweep.keeps_going = true;
     sweep.on_skipped = note_skipped;
     sweep.context = &notes;
-    note_crowd(&sweep);
+    hwnas_api_note_sweep(&sweep);
     status =
         conclude_profile(profile, hwnas_sweep_run(profile, &sweep), options.save, &plan, prices);
     if (profile->n_rows) {

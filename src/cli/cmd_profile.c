@@ -100,9 +100,11 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
     profile.min_runs = (int)runs;
     profile.calibrate = calibrate;
     profile.cancel = hwnas_stop_on_signals();
+    profile.progress = hwnas_show_progress;
     hwnas_status status = hwnas_sweep_samples(&profile, &read, &data, max_loss);
     if (status == HWNAS_OK)
         status = hwnas_models_profile(&report, &profile);
+    hwnas_show_progress(NULL, NULL);
     hwnas_data_read_done(&read);
     return status == HWNAS_OK ? hwnas_print_report(report, format) : status;
 }

@@ -245,6 +245,7 @@ static hwnas_status measure(cursor *c, hwnas_mix *mix)
         options.exec.precision = mix->ways[mix->chosen].floats;
     }
     row->command = tell_command(c, row, &options);
+    hwnas_sweep_tell(s, row, c->profile->n_rows);
     if (is_here) {
         if (row->status == HWNAS_OK)
             row->status = run_one(row, c, &options);
@@ -470,14 +471,6 @@ static void close_runner(cursor *c)
     c->graph = NULL;
     c->runner = NULL;
     c->copies = NULL;
-}
-
-int hwnas_sweep_threads(const hwnas_sweep *s)
-{
-    int most = 1;
-    for (int i = 0; i < s->n_threads; i++)
-        most = s->threads[i] > most ? s->threads[i] : most;
-    return most;
 }
 
 hwnas_status hwnas_sweep_run(hwnas_profile *profile, const hwnas_sweep *sweep)

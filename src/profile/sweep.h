@@ -37,11 +37,16 @@ typedef struct hwnas_sweep {
      */
     void (*on_skipped)(void *context, const char *model, const char *list);
     void *context;
+    /* (optional) Is told what is measured next, in words. */
+    void (*progress)(void *context, const char *words);
+    void *progress_context;
     hwnas_measure_options options;
 } hwnas_sweep;
 
 /* The most that are asked for anywhere. */
 int hwnas_sweep_threads(const hwnas_sweep *sweep);
+/* Says that a row is measured next, the `number`th from 1. */
+void hwnas_sweep_tell(const hwnas_sweep *sweep, const hwnas_profile_row *row, size_t number);
 
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the
  * reason. A model that cannot be read ends it before anything is measured, or with `keeps_going`

@@ -111,22 +111,29 @@ static void add_tick(const hwnas_axes *a, bool is_x, double value)
     free(word);
 }
 
-/* 1, 2 and 5 times each power of ten, of many decades the powers alone. */
-static void add_log_ticks(const hwnas_axes *a, bool is_x, double low, double high)
+/* 1, 2 and 5 times each power of ten, of many decades the powers alone; returns how many lie
+ * inside. `a` NULL: they are counted. */
+static int add_log_ticks(const hwnas_axes *a, bool is_x, double low, double high)
 {
     const int step = high > 2000 * low ? 3 : 1;
+    int n = 0;
     for (int k = 3 * (int)floor(log10(low)); k <= 3 * (int)ceil(log10(high)); k += step) {
         static const double factors[] = {1, 2, 5};
         const double value = factors[(k % 3 + 3) % 3] * pow(10, floor(k / 3.0));
-        if (value >= low && value <= high)
+        if (value < low || value > high)
+            continue;
+        n++;
+        if (a)
             add_tick(a, is_x, value);
     }
+    return n;
 }
 
 static void add_ticks(const hwnas_axes *a, bool is_x)
 {
     const double low = is_x ? a->x_low : a->y_low, high = is_x ? a->x_high : a->y_high;
-    if (is_x ? a->is_log_x : a->is_log_y) {
+    /* Between 2.6 and 4 there is none, and one alone says nothing of the scale. */
+    if ((is_x ? a->is_log_x : a->is_log_y) && add_log_ticks(NULL, is_x, low, high) > 1) {
         add_log_ticks(a, is_x, low, high);
         return;
     }

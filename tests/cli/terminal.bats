@@ -290,3 +290,8 @@ END
     grep -q 'cpu, f32, 1 thread: how fast it is at most' out
     [ "$(sed 's/.*\x1b\[J//' out | grep -c 'how fast it is')" -eq 0 ]
 }
+
+@test "a profile says on a terminal what it measures, and how many more" {
+    on 120 profile mnist_mlp --device null --batch 1,8 --seconds 0.02
+    says out "*measuring mnist_mlp, null, batch 1, 1 thread, f32: 1 of up to 2*measuring mnist_mlp, null, batch 8, 1 thread, f32: 2 of up to 2*"
+}
