@@ -302,3 +302,23 @@ for part, model in zip(parts, dict.fromkeys(row["model"] for row in rows)):
     assert re.search(r"^- winner", part, re.M), part
 END
 }
+
+@test "a picture of values that lie close has ticks on both axes" {
+    /usr/bin/python3 - "$RECORDED/here.json" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+d["rows"] = d["rows"][:1]
+row = d["rows"][0]
+for key in [key for key in row if row[key] and key[:4] in ("p50_", "p90_", "p99_") and key.endswith("_seconds")]:
+    row[key] = 3.2e-3
+json.dump(d, open("one.json", "w"))
+END
+    ends 0 report one.json --svg sweep -o one.svg
+    /usr/bin/python3 - <<'END'
+import collections, re
+ticks = re.findall(r'class="tick" text-anchor="(middle|end)" x="[0-9.]*" y="[0-9.]*">([^<]*)<', open("one.svg").read())
+for which in ("middle", "end"):
+    found = [text for side, text in ticks if side == which]
+    assert len(set(found)) == len(found) > 1, ticks
+END
+}
