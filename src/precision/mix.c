@@ -295,10 +295,11 @@ static void tell_length(const chooser *c)
     const double about =
         n_kinds * (n + n_each) * c->one_try + (n_kinds + 1 + n_ways) * measuring(c).max_seconds;
     if (!c->options->is_quick && about > LONG_SECONDS)
-        hwnas_log(HWNAS_LOG_NOTE,
-                  "choosing the precisions of %zu layers takes about %.0f s: each is run by itself, "
-                  "then choices of them together",
-                  c->mix->n_layers, about);
+        hwnas_log(
+            HWNAS_LOG_NOTE,
+            "choosing the precisions of %zu layers takes about %.0f s: each is run by itself, "
+            "then choices of them together",
+            c->mix->n_layers, about);
 }
 
 static hwnas_status choose_all(chooser *c)

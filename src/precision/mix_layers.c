@@ -17,9 +17,6 @@ enum {
 };
 /* A layer that gains less than this part of its time is left as it is. */
 #define LEAST_GAIN 0.02
-/* Where there is no time to see it, as parts of that of bytes: 8 bits of fraction beside 7 and a
- * scale for a whole tensor. */
-#define BF16_NOISE 0.25
 
 typedef hwnas_mix_chooser chooser;
 typedef hwnas_mix_layer layer;
@@ -47,8 +44,7 @@ static void fill_between(layer *layers, size_t from, size_t to)
     for (size_t i = from + 1; i < to; i++) {
         const double t = (double)(i - from) / (double)(to - from);
         const layer *a = &layers[from], *b = &layers[to];
-        layers[i].alone =
-            (hwnas_output_error){NAN, between(a->alone.noise, b->alone.noise, t)};
+        layers[i].alone = (hwnas_output_error){NAN, between(a->alone.noise, b->alone.noise, t)};
         layers[i].bf16_alone =
             (hwnas_output_error){NAN, between(a->bf16_alone.noise, b->bf16_alone.noise, t)};
     }
@@ -63,10 +59,8 @@ hwnas_status hwnas_mix_judge_alone(chooser *c)
     while (n_run > 1 && !hwnas_mix_has_time(c, 2 * n_kinds * (int)n_run)) /* half for the rest */
         n_run--;
     if (n_run < 2 && n > 1) { /* by what they gain alone */
-        for (size_t i = 0; i < n; i++) {
-            layers[i].alone = (hwnas_output_error){NAN, 1};
-            layers[i].bf16_alone = (hwnas_output_error){NAN, BF16_NOISE};
-        }
+        for (size_t i = 0; i < n; i++)
+            layers[i].alone = layers[i].bf16_alone = (hwnas_output_error){NAN, 1};
         return HWNAS_OK;
     }
     hwnas_mix_set_all(c, HWNAS_F32);
@@ -172,8 +166,8 @@ static hwnas_status judge_first(bool *fits, hwnas_mix_way *seen, chooser *c, con
 
 /* The longest beginning of the order that fits, by bisection, where none of it does; the error then
  * grows with length, but for chance, so what comes out is judged itself. */
-static hwnas_status choose_first(size_t *n_first, hwnas_mix_way *way, chooser *c,
-                                 const step *order, size_t n)
+static hwnas_status choose_first(size_t *n_first, hwnas_mix_way *way, chooser *c, const step *order,
+                                 size_t n)
 {
     size_t low = 0, high = n + 1; /* `low` fit, `high` did not */
     bool fits;
