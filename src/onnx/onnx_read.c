@@ -96,13 +96,13 @@ static hwnas_status check_implied(const hwnas_attr *given, const hwnas_graph *gr
     return HWNAS_OK;
 }
 
-static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node,
+static hwnas_status add_node(int *output, reader *r, const Onnx__NodeProto *node, const char *name,
                              const hwnas_op *op, const hwnas_attr *attrs)
 {
     int inputs[HWNAS_MAX_NODE_INPUTS], n_inputs = 0;
     TRY(read_inputs(inputs, &n_inputs, r, op, node));
-    hwnas_status status = hwnas_graph_add_node(output, r->graph, op, hwnas_onnx_node_name(r, node),
-                                               attrs, n_inputs, inputs, false);
+    hwnas_status status =
+        hwnas_graph_add_node(output, r->graph, op, name, attrs, n_inputs, inputs, false);
     if (status != HWNAS_OK)
         return hwnas_context(status, "%s", hwnas_onnx_describe(node).s);
     return check_implied(attrs, r->graph, node);
@@ -139,6 +139,27 @@ static hwnas_status name_output(reader *r, const Onnx__NodeProto *node, int outp
     return hwnas_onnx_give(r, node->output[0], output);
 }
 
+static hwnas_status read_by_table(int *out, reader *r, const Onnx__NodeProto *node,
+                                  const char *name, const hwnas_op *op)
+{
+    hwnas_attr *attrs = NULL;
+    if (r->opset < op->onnx_since)
+        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
+                          "%s means another thing in opset %" PRId64 "; %d and newer are read",
+                          hwnas_onnx_describe(node).s, r->opset, op->onnx_since);
+    TRY(hwnas_onnx_read_attrs(&attrs, r, op, node));
+    return add_node(out, r, node, name, op, attrs);
+}
+
+hwnas_status hwnas_onnx_read_as(int *out, reader *r, const Onnx__NodeProto *node, const char *name)
+{
+    *out = HWNAS_ONNX_NOT_MADE;
+    TRY(hwnas_onnx_read_form(out, r, node, name));
+    if (*out != HWNAS_ONNX_NOT_MADE)
+        return HWNAS_OK;
+    return read_by_table(out, r, node, name, hwnas_op_by_onnx(node->op_type));
+}
+
 static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
 {
     if (!node->n_output || is_empty(node->op_type) ||
@@ -165,16 +186,14 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
     if (output != HWNAS_ONNX_NOT_MADE)
         return name_output(r, node, output);
     if (!op)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
-                          hwnas_onnx_describe(node).s, is_standard ? "" : node->domain,
-                          is_standard ? "" : ".", node->op_type);
-    if (r->opset < op->onnx_since)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL,
-                          "%s means another thing in opset %" PRId64 "; %d and newer are read",
-                          hwnas_onnx_describe(node).s, r->opset, op->onnx_since);
-    hwnas_attr *attrs = NULL;
-    TRY(hwnas_onnx_read_attrs(&attrs, r, op, node));
-    TRY(add_node(&output, r, node, op, attrs));
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
+                       hwnas_onnx_describe(node).s, is_standard ? "" : node->domain,
+                       is_standard ? "" : ".", node->op_type),
+            "%s'hwnas profile FILE --skip-unsupported' measures the rest; docs/operators.md has "
+            "what is read",
+            is_standard ? "" : "take the file from before an optimiser rewrote it; ");
+    TRY(read_by_table(&output, r, node, hwnas_onnx_node_name(r, node), op));
     return name_output(r, node, output);
 }
 

@@ -128,6 +128,19 @@ hwnas_status hwnas_onnx_read_lp_pool(int *out, hwnas_onnx_reader *r, const Onnx_
     return hwnas_onnx_built(out, &b, x);
 }
 
+/* The p-th root of the sum of p-th powers. */
+static int lp_norm(builder *b, int x, int n, const int64_t *axes, int64_t p)
+{
+    if (p == 1 || p == 2)
+        return hwnas_onnx_reduce(b, p == 1 ? HWNAS_OP_REDUCE_L1 : HWNAS_OP_REDUCE_L2, x, n, axes,
+                                 true);
+    x = hwnas_onnx_make(b, HWNAS_OP_ABS, NULL, x, -1);
+    x = hwnas_onnx_make(b, HWNAS_OP_POW, NULL, x, hwnas_onnx_number(b, (double)p, HWNAS_FLOAT32));
+    x = hwnas_onnx_reduce(b, HWNAS_OP_REDUCE_SUM, x, n, axes, true);
+    return hwnas_onnx_make(b, HWNAS_OP_POW, NULL, x,
+                           hwnas_onnx_number(b, 1 / (double)p, HWNAS_FLOAT32));
+}
+
 /* Of each channel as a whole. */
 hwnas_status hwnas_onnx_read_global_pool(int *out, hwnas_onnx_reader *r,
                                          const Onnx__NodeProto *node, const char *name)
@@ -144,6 +157,8 @@ hwnas_status hwnas_onnx_read_global_pool(int *out, hwnas_onnx_reader *r,
         axes[n++] = i;
     if (!n)
         hwnas_onnx_refuse(&b, "input", "has no spatial dimensions");
+    if (!strcmp(node->op_type, "GlobalLpPool"))
+        return hwnas_onnx_built(out, &b, lp_norm(&b, x, n, axes, hwnas_onnx_int(node, "p", 2)));
     x = hwnas_onnx_reduce(&b, is_mean ? HWNAS_OP_MEAN : HWNAS_OP_REDUCE_MAX, x, n, axes, true);
     return hwnas_onnx_built(out, &b, x);
 }

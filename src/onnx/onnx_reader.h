@@ -205,6 +205,9 @@ bool hwnas_onnx_may_lack_output(const Onnx__NodeProto *node);
 /* By topic. */
 hwnas_onnx_form hwnas_onnx_read_upsample;
 hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
+/* Reads a node of ONNX's own that is made of another one; its outputs are not named. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_as(int *out, hwnas_onnx_reader *r,
+                                              const Onnx__NodeProto *node, const char *name);
     hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
     hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
 hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce, hwnas_onnx_read_concat,
@@ -234,6 +237,8 @@ bool hwnas_onnx_is_word(const Onnx__NodeProto *node, const char *name, const cha
 bool hwnas_onnx_has_input(const Onnx__NodeProto *node, size_t i);
 /* Input `i` as a tensor of the graph. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r,
+hwnas_onnx_form hwnas_onnx_read_contrib_gelu, hwnas_onnx_read_swish, hwnas_onnx_read_skip_norm,
+    hwnas_onnx_read_fused_matmul, hwnas_onnx_read_fused;
                                             const Onnx__NodeProto *node, size_t i);
 /* A list of up to HWNAS_MAX_RANK whole numbers, given by an attribute in older opsets and by the
  * input `i` in newer ones; n = -1: by neither. */

@@ -90,6 +90,19 @@ ort() {
     [[ "$output" == *"'y' (MatMulNBits)"* ]]
 }
 
+@test "operators that ONNX Runtime's optimiser writes" {
+    local model device
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/contrib_models.py" .
+    for device in ref cpu; do
+        for model in *.onnx; do
+            "$HWNAS" run "$model" --device "$device" --input "${model%.onnx}.in" --output "${model%.onnx}.out"
+        done
+        ort compare-all .
+    done
+}
+
 # What our device makes of the networks as they are written is what ONNX Runtime makes of the folded files.
 @test "folded networks, from our files" {
     local space arch base=$BATS_TEST_TMPDIR/net
