@@ -308,6 +308,11 @@ hwnas_status hwnas_verified_judge(const hwnas_verified *v, const char *device,
                           "exceed, in other programs too; quantize it with weights of 7 bits "
                           "(reduce_range=True in onnxruntime.quantization), or let '--dtype s8' do "
                           "it from the network in floats");
+    if (!isfinite(v->wanted))
+        return hwnas_hint(HWNAS_E_WRONG_RESULT,
+                          "the network itself makes values that are no numbers: look for NaN or "
+                          "infinity in its weights, for divisions by zero and for values that grow "
+                          "beyond a float; what a device makes of them differs");
     return hwnas_hint(HWNAS_E_WRONG_RESULT,
                       "this is a fault of the device's code, not of the network; please report it "
                       "with the network as ONNX ('hwnas export')");

@@ -103,6 +103,44 @@ ort() {
     done
 }
 
+# On the CPU some instructions of oneDNN's make a number of NaN.
+@test "the reference makes NaN of NaN where ONNX Runtime does" {
+    local model
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+def save(name, *inputs, **constants):
+    graph = helper.make_graph(
+        [helper.make_node("Div", ["x", "x"], ["q"]), helper.make_node(name, list(inputs), ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [6])],
+        [numpy_helper.from_array(np.array(v), k) for k, v in constants.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(model, f"{name}_{inputs[0]}.onnx")
+
+one = np.full(6, 0.5, np.float32)
+for name in "Relu HardSigmoid HardSwish Sign Elu LeakyRelu Sigmoid Softplus Abs".split():
+    save(name, "q")
+save("Clip", "q", "low", "high", low=np.float32(-1), high=np.float32(0.5))
+for name in ("Max", "Min"):
+    save(name, "q", "c", c=one)
+    save(name, "c", "q", c=one)
+np.array([1, 0, -2, 3, 0, 0], np.float32).tofile("in.bin")
+END
+    for model in *.onnx; do
+        ort run "$model" in.bin theirs.bin
+        "$HWNAS" run "$model" --device ref --input in.bin --output ours.bin
+        /usr/bin/python3 -c "import numpy as np
+ours, theirs = (np.fromfile(name, np.float32) for name in ('ours.bin', 'theirs.bin'))
+assert np.isnan(theirs).sum() == 3 and np.allclose(ours, theirs, rtol=1e-5, equal_nan=True), ('$model', ours, theirs)"
+    done
+}
+
 # What our device makes of the networks as they are written is what ONNX Runtime makes of the folded files.
 @test "folded networks, from our files" {
     local space arch base=$BATS_TEST_TMPDIR/net

@@ -112,7 +112,7 @@ BINARY(greater_or_equal, GREATER_OR_EQUAL, "GreaterOrEqual", greater_or_equal, i
 BINARY(less, LESS, "Less", less, infer_truth, false, "whether a < b")
 BINARY(less_or_equal, LESS_OR_EQUAL, "LessOrEqual", less_or_equal, infer_truth, false,
        "whether a <= b")
-BINARY(max, MAX, "Max", fmaxf, hwnas_infer_broadcast, true, "the greater of two")
-BINARY(min, MIN, "Min", fminf, hwnas_infer_broadcast, true, "the lesser of two")
+BINARY(max, MAX, "Max", hwnas_greater, hwnas_infer_broadcast, true, "the greater of two")
+BINARY(min, MIN, "Min", hwnas_lesser, hwnas_infer_broadcast, true, "the lesser of two")
 BINARY(or, OR, "Or", either, infer_truth, true, "whether one or both are true")
 BINARY(xor, XOR, "Xor", one_of, infer_truth, true, "whether one alone is true")

@@ -29,7 +29,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     const float low = (float)node->attrs[0].number, high = (float)node->attrs[1].number;
     const int64_t n = hwnas_tensor_count(hwnas_node_output(graph, node));
     for (int64_t i = 0; i < n; i++)
-        output[i] = fmaxf(low, fminf(high, inputs[0][i]));
+        output[i] = hwnas_greater(low, hwnas_lesser(high, inputs[0][i]));
 }
 
 const hwnas_op hwnas_op_clip = {

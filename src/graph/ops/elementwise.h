@@ -28,6 +28,16 @@ void hwnas_compute_broadcast(const hwnas_graph *graph, const hwnas_node *node,
                              const float *const *inputs, float *output,
                              float (*function)(float, float));
 
+/* The greater and the lesser of two; of NaN and something NaN, as ONNX Runtime has it. */
+static inline float hwnas_greater(float a, float b)
+{
+    return a > b || a != a ? a : b;
+}
+static inline float hwnas_lesser(float a, float b)
+{
+    return a < b || a != a ? a : b;
+}
+
 /* The value as a tensor of the type would hold it: whole, within its range (which wraps), 0
  * or 1. */
 float hwnas_as_dtype(float value, hwnas_dtype dtype);

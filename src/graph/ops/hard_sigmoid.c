@@ -21,7 +21,7 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     float beta = (float)hwnas_node_attr(node, "beta")->number;
     int64_t n = hwnas_tensor_count(hwnas_node_output(graph, node));
     for (int64_t i = 0; i < n; i++)
-        output[i] = fmaxf(0, fminf(1, alpha * inputs[0][i] + beta));
+        output[i] = hwnas_greater(0, hwnas_lesser(1, alpha * inputs[0][i] + beta));
 }
 
 const hwnas_op hwnas_op_hard_sigmoid = {

@@ -12,7 +12,7 @@ static float hard_swish(float x)
 
 static float relu(float x)
 {
-    return x > 0 ? x : 0;
+    return hwnas_greater(x, 0);
 }
 
 static float sigmoid(float x)
@@ -22,7 +22,7 @@ static float sigmoid(float x)
 
 static float sign(float x)
 {
-    return (float)((x > 0) - (x < 0));
+    return isnan(x) ? x : (float)((x > 0) - (x < 0));
 }
 
 static float softplus(float x)
