@@ -212,7 +212,7 @@ static void hand_over(hwnas_report *report, hwnas_str *notes)
     while (notes->n && notes->s[notes->n - 1] == '\n')
         notes->s[--notes->n] = '\0';
     if (report && notes->n)
-        hwnas_report_add_note(report, notes->s);
+        hwnas_report_add_left_out(report, notes->s);
     hwnas_str_done(notes);
 }
 

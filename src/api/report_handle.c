@@ -96,6 +96,12 @@ void hwnas_report_add_note(hwnas_report *report, const char *note)
     report->notes[report->n_notes++] = hwnas_strdup(note);
 }
 
+void hwnas_report_add_left_out(hwnas_report *report, const char *note)
+{
+    hwnas_report_add_note(report, note);
+    json_object_set_new(hwnas_report_added(report), "left_out", json_string(note));
+}
+
 void hwnas_report_add_file(hwnas_report *report, const char *path, const char *remark)
 {
     HWNAS_GROW(report->files, report->n_files, report->file_capacity);

@@ -27,6 +27,8 @@ hwnas_report *hwnas_report_of(hwnas_rendering *told);
 /* Keeps `status`, and the failure that this thread has recorded, as what the work came to. */
 void hwnas_report_end(hwnas_report *report, hwnas_status status);
 void hwnas_report_add_note(hwnas_report *report, const char *note);
+/* The same of nodes that were left out, which its JSON has as well. */
+void hwnas_report_add_left_out(hwnas_report *report, const char *note);
 void hwnas_report_add_file(hwnas_report *report, const char *path, const char *remark);
 
 /* The object of a report with what was added to it, a new reference; NULL: a name is not UTF-8. */

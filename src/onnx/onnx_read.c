@@ -288,6 +288,27 @@ static bool reads_missing(const reader *r, const Onnx__NodeProto *node)
 
 /* Reads a node or, when that may be, leaves it out with all that was begun for it. */
 static hwnas_status read_or_skip(reader *r, const Onnx__NodeProto *node)
+/* Where most multiplications are. */
+static bool is_product(const Onnx__NodeProto *node)
+{
+    const hwnas_op *op = is_empty(node->op_type) ? NULL : hwnas_op_by_onnx(node->op_type);
+    return op && op->class == HWNAS_CLASS_PRODUCT;
+}
+
+/* Shapes behind what was left out are unknown, and with them its MACs. */
+static void tell_share(const reader *r)
+{
+    size_t n_products = 0;
+    for (size_t i = 0; i < r->from->n_node; i++)
+        n_products += is_product(r->from->node[i]);
+    hwnas_str_addf(r->skipped, "%zu of %zu nodes (%.0f %%)", r->n_left_out, r->from->n_node,
+                   100 * (double)r->n_left_out / (double)r->from->n_node);
+    if (n_products)
+        hwnas_str_addf(r->skipped, ", %zu of %zu convolutions and matrix products,",
+                       r->n_products_left_out, n_products);
+    hwnas_str_add(r->skipped, " are in no time, MACs or params\n");
+}
+
 {
     const size_t n_nodes = r->graph->n_nodes, n_tensors = r->graph->n_tensors;
     const bool is_behind = r->skipped && reads_missing(r, node);
@@ -298,6 +319,8 @@ static hwnas_status read_or_skip(reader *r, const Onnx__NodeProto *node)
         hwnas_str_addf(r->skipped, "%s\n", hwnas_last_error()->message);
     r->graph->n_nodes = n_nodes;
     r->graph->n_tensors = n_tensors;
+    r->n_left_out++;
+    r->n_products_left_out += is_product(node);
     for (size_t i = 0; i < r->n_values; i++)
         if (r->values[i].tensor >= (int)n_tensors)
             r->values[i].tensor = HWNAS_ONNX_NOT_MADE;
@@ -345,6 +368,7 @@ static hwnas_status read_outputs(reader *r)
                           r->skipped->s);
     return HWNAS_OK;
 }
+    tell_share(r);
 
 static hwnas_status read_graph(reader *r)
 {

@@ -43,6 +43,8 @@ typedef struct hwnas_onnx_reader {
     int64_t opset;
     hwnas_str *skipped; /* what was left out, a line for each; NULL: nothing may be */
     size_t n_values;
+    size_t n_left_out;  /* nodes, with those that depend on such ... */
+    size_t n_products_left_out; /* ... and how many of them multiply */
     hwnas_onnx_named *values; /* sorted by name */
     size_t n_node_names;
     const char **node_names; /* sorted */
