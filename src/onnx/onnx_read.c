@@ -229,8 +229,9 @@ static bool is_listed(const Onnx__GraphProto *from, const char *name)
     return false;
 }
 
-/* What an Identity passed on gets the output's name. Where it has to keep its own, being an input
- * or another output, a copy of it is the output: nobody else expects the two to be one. */
+/* What an Identity passed on gets the output's name. Where it has to keep its own, being an input,
+ * a constant or another output, a copy of it is the output: nobody else expects the two to be one.
+ */
 static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
 {
     named *value = NULL;
@@ -243,10 +244,11 @@ static hwnas_status read_output(reader *r, const Onnx__ValueInfoProto *from)
     if (!strcmp(made->name, from->name)) {
         if (is_taken)
             return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "output '%s' is listed twice", from->name);
-    } else if (is_taken || made->kind == HWNAS_TENSOR_INPUT || is_listed(r->from, made->name)) {
+    } else if (is_taken || made->kind != HWNAS_TENSOR_ACTIVATION ||
+               is_listed(r->from, made->name)) {
         const hwnas_attr same = hwnas_attr_int(made->dtype);
         TRY(hwnas_onnx_add(&tensor, r, HWNAS_OP_CAST, from->name, NULL, &same, 1, &tensor));
-    } else if (made->kind == HWNAS_TENSOR_ACTIVATION) {
+    } else {
         set_name(r, tensor, from->name);
     }
     hwnas_graph_add_output(r->graph, tensor);

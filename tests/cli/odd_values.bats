@@ -1,0 +1,71 @@
+# Files and samples of which results would be wrong in silence, or that have to be read another way than most.
+load helpers
+
+setup_file() {
+    /usr/bin/python3 -c 'import onnx' 2>/dev/null || skip "needs Debian's python3-onnx"
+}
+
+# models: files whose weights, constants or shapes are odd, and samples.
+models() {
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, INT = TensorProto.FLOAT, TensorProto.INT64
+node = helper.make_node
+
+def save(name, nodes, inputs, outputs, constants={}):
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info(k, t, s) for k, t, s in inputs],
+                              [helper.make_tensor_value_info(k, t, s) for k, t, s in outputs],
+                              [numpy_helper.from_array(np.array(v), k) for k, v in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), name + ".onnx")
+
+row, pair = ("x", FLOAT, [1, 3]), ("y", FLOAT, [1, 2])
+weight = np.ones((3, 2), np.float32)
+for name, value in [("nan", np.nan), ("infinite", np.inf)]:
+    odd = weight.copy()
+    odd[1, 1] = value
+    save(name, [node("MatMul", ["x", "w"], ["y"], name="head")], [row], [pair], {"w": odd})
+# A mask is made of infinities.
+save("mask", [node("Add", ["x", "m"], ["s"]), node("Softmax", ["s"], ["y"])], [row], [("y", FLOAT, [1, 3])],
+     {"m": np.array([[0, 0, -np.inf]], np.float32)})
+wholes, added = ("x", INT, [1, 3]), [("y", INT, [1, 3])]
+save("large", [node("Add", ["x", "c"], ["y"], name="sum")], [wholes], added, {"c": np.array([1, 2**24 + 1, 5])})
+save("held", [node("Add", ["x", "c"], ["y"], name="sum")], [wholes], added, {"c": np.array([1, 2**24 + 2, 5])})
+# The end of a slice is as large as can be, and nothing is computed with it.
+save("to_the_end", [node("Slice", ["x", "from", "to", "axis"], ["y"])], [row], [("y", FLOAT, [1, 2])],
+     {"from": np.array([1]), "to": np.array([2**40 + 1]), "axis": np.array([1])})
+
+save("two", [node("MatMul", ["a", "b"], ["y"])], [("a", FLOAT, [2, 3]), ("b", FLOAT, [3, 4])],
+     [("y", FLOAT, [2, 4])])
+save("open", [node("MatMul", ["a", "b"], ["y"])], [("a", FLOAT, ["n", "k"]), ("b", FLOAT, ["k", "m"])],
+     [("y", FLOAT, ["n", "m"])])
+sequence = ["batch", "length", 4]
+save("sequence", [node("Softmax", ["x"], ["y"])], [("x", FLOAT, sequence)], [("y", FLOAT, sequence)])
+save("nameless", [node("Softmax", ["x"], ["y"])], [("x", FLOAT, [None, None, 4])], [("y", FLOAT, [None, None, 4])])
+save("constant", [node("Identity", ["c"], ["first"]), node("Identity", ["c"], ["second"]), node("Add", ["x", "c"], ["y"])],
+     [row], [(name, FLOAT, [1, 3]) for name in ("first", "second", "y")], {"c": np.arange(3, dtype=np.float32)[None]})
+
+random = np.random.default_rng(1)
+values = lambda *shape: random.standard_normal(shape).astype(np.float32)
+np.save("row.npy", np.ones((1, 3), np.float32))
+np.save("wholes.npy", np.array([[1, 2, 3]]))
+np.save("large.npy", np.array([[1, 2**24 + 1, 3]]))
+np.savez("pair.npz", a=values(2, 3), b=values(3, 4))
+np.savez("odd_pair.npz", a=values(2, 3), b=values(2, 4))
+np.save("sequences.npy", values(5, 7, 4))
+END
+}
+
+@test "a constant that is an output has the output's name, in what is computed and written" {
+    models
+    ends 0 run constant.onnx --input row.npy --output y.npz
+    ends 0 export constant.onnx --format onnx --dtype s8 --data row.npy --out again.onnx
+    ends 0 run again.onnx --input row.npy --output z.npz
+    /usr/bin/python3 -c "import numpy as np
+for name in ('y.npz', 'z.npz'):
+    got = np.load(name)
+    assert sorted(got) == ['first', 'second', 'y'], sorted(got)
+    assert (got['first'] == [[0, 1, 2]]).all() and (got['second'] == [[0, 1, 2]]).all() and np.allclose(got['y'], [[1, 2, 3]], atol=0.1), got"
+}
