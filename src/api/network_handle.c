@@ -354,6 +354,9 @@ hwnas_status hwnas_exec_run(hwnas_exec *exec, const float *const *inputs, float 
 }
 
 static hwnas_status run_once(float **out, hwnas_exec *exec, const hwnas_network *network,
+    hwnas_device_info info = {0};
+    hwnas_device_describe(&info, device);
+    hwnas_device_note_overflow(&info, network->graph, network->name);
                              const float *const *inputs)
 {
     for (size_t i = 0; i < network->graph->n_outputs; i++)

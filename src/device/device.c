@@ -10,9 +10,12 @@
 
 #include "base/c_locale.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/registry.h"
 #include "base/sized_options.h"
 #include "base/str.h"
+#include "graph/op.h"
+#include "graph/quantize_graph.h"
 
 const hwnas_device_ops *hwnas_devices[HWNAS_MAX_ROWS] = {
     &hwnas_cpu_device,  &hwnas_ort_device,      &hwnas_torch_device,  &hwnas_torch_cuda_device,
@@ -360,6 +363,19 @@ int hwnas_device_weight_bits(const hwnas_device *device)
     hwnas_device_info info;
     device->ops->describe(device, &info);
     return info.emulated & 1U << HWNAS_S8 ? 7 : 8;
+}
+
+void hwnas_device_note_overflow(const hwnas_device_info *info, const hwnas_graph *graph,
+                                const char *name)
+{
+    const hwnas_node *node =
+        info->emulated & 1U << HWNAS_S8 ? hwnas_graph_exceeds_16_bits(graph) : NULL;
+    if (node)
+        hwnas_log(HWNAS_LOG_NOTE,
+                  "%s: results may be wrong here: this processor adds two products of bytes in 16 "
+                  "bits (it has no VNNI), which is too few for the weights of '%s'; quantize with "
+                  "reduce_range=True, and 'hwnas profile --verify' says how far it is off",
+                  name, node->name);
 }
 
 int hwnas_device_cores(void)

@@ -57,6 +57,10 @@ bool hwnas_device_exact_is_slow(const hwnas_device_info *info);
  * x86 without instructions for them, which add two products of bytes in 16 bits, at most 32,767:
  * 2 x 255 x 127 does not fit, 2 x 255 x 64 does. Files of bytes may come with more. */
 int hwnas_device_weight_bits(const hwnas_device *device);
+/* Tells whoever listens when the network comes with weights of bytes that the device's sums of 16
+ * bits may cut off. */
+void hwnas_device_note_overflow(const hwnas_device_info *info, const hwnas_graph *graph,
+                                const char *name);
 /* Whether this processor has instructions for products of bytes, or adds them in 32 bits without.
  */
 bool hwnas_device_cpu_has_s8(void);

@@ -55,5 +55,8 @@ HWNAS_CHECKED hwnas_status hwnas_graph_quantize(hwnas_graph **out, int **origin,
 /* The largest magnitude of a weight that comes as bytes with a dequantisation, of more than one
  * dimension; 0: there is none. */
 float hwnas_graph_largest_byte(const hwnas_graph *graph);
+/* The first node that multiplies unsigned bytes with bytes of which two products can be more than
+ * 16 bits hold, in which older processors add them; NULL: there is none. */
+const hwnas_node *hwnas_graph_exceeds_16_bits(const hwnas_graph *graph);
 
 #endif

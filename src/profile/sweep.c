@@ -426,6 +426,8 @@ static hwnas_status run_shape(cursor *c)
         add_unread(c, status);
     for (c->precision = 0; c->graph && c->precision < c->sweep->n_precisions; c->precision++)
         TRY(measure(c, NULL));
+    else if (c->graph && !c->batch && !c->shape && !c->threads && !c->streams)
+        hwnas_device_note_overflow(&c->info, c->graph, c->sweep->models[c->model]);
     for (int i = HWNAS_UNMIXED + 1; i < HWNAS_N_MIXINGS && c->graph; i++)
         if (c->sweep->mixings & 1U << i)
             TRY(measure_mixed(c, (hwnas_mixing)i));
