@@ -168,7 +168,7 @@ class _CValue(ctypes.Structure):
 
 class _CNetworkOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("batch", ctypes.c_int), ("takes_own_batch", ctypes.c_bool),
-                ("shape", ctypes.c_char_p)]
+                ("shape", ctypes.c_char_p), ("n_files", ctypes.c_size_t), ("files", ctypes.c_void_p)]
 
 
 class _CCosts(ctypes.Structure):

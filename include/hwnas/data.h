@@ -49,6 +49,16 @@ HWNAS_API void hwnas_dataset_close(hwnas_dataset *data);
 HWNAS_API int64_t hwnas_dataset_samples(const hwnas_dataset *data); /* at most `limit` */
 HWNAS_API bool hwnas_dataset_has_labels(const hwnas_dataset *data);
 
+/* Whether the first dimension of all inputs and outputs is the batch, so that it counts samples.
+ * Any other network runs once, with inputs as a whole. */
+HWNAS_API bool hwnas_network_takes_samples(const hwnas_network *network);
+/* The network's inputs from arrays that have their shapes, for one hwnas_network_run(); each is
+ * freed by hwnas_free(). HWNAS_E_INPUT says what does not fit. */
+HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_read_inputs(float **out,
+                                                               const hwnas_network *network,
+                                                               size_t n_files,
+                                                               const hwnas_data_file *files);
+
 typedef struct hwnas_evaluation_options {
     size_t size;
     hwnas_precision precision;

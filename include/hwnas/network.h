@@ -89,10 +89,14 @@ typedef struct hwnas_network_options {
      * have the same name. A length of 0 is an input without values, which is none of the
      * network's. */
     const char *shape;
+    /* (optional) Samples for its inputs, as for hwnas_dataset_open(): open dimensions that `shape`
+     * does not say become those of the samples. What cannot be read says nothing here. */
+    size_t n_files;
+    const struct hwnas_data_file *files;
 } hwnas_network_options;
 #define HWNAS_NETWORK_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        sizeof(hwnas_network_options), 0, false, NULL                                              \
+        sizeof(hwnas_network_options), 0, false, NULL, 0, NULL                                     \
     }
 
 /* Of all the batch. */

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "measure/measure.h"
 #include "graph/graph.h"
+#include "onnx/onnx.h"
 #include "space/arch.h"
 #include "study/job.h"
 
@@ -29,6 +30,12 @@ struct hwnas_network {
 
 /* Takes the graph. */
 hwnas_network *hwnas_api_network_of(const char *name, hwnas_graph *graph, int batch);
+
+/* What files of samples say of their shapes, one for each array, as a network's open dimensions
+ * become. What cannot be read is left out. */
+enum { HWNAS_MOST_SAMPLE_SHAPES = 64 };
+hwnas_onnx_sample *hwnas_api_sample_shapes(size_t *n, hwnas_arena *arena, size_t n_files,
+                                           const hwnas_data_file *files);
 
 /* There is a space or network of that name, and no such file. */
 bool hwnas_api_is_space(const char *name);

@@ -36,6 +36,18 @@ hwnas_status hwnas_dataset_open(hwnas_dataset **out, const hwnas_network *networ
     return hwnas_graph_dataset_open(out, network->graph, n_files, files, &options);
 }
 
+bool hwnas_network_takes_samples(const hwnas_network *network)
+{
+    return hwnas_graph_takes_samples(network->graph, network->batch);
+}
+
+hwnas_status hwnas_network_read_inputs(float **out, const hwnas_network *network, size_t n_files,
+                                       const hwnas_data_file *files)
+{
+    IN_C_LOCALE;
+    return hwnas_graph_read_inputs(out, network->graph, n_files, files);
+}
+
 /* ---- Walking through the samples ---- */
 
 static hwnas_status begin(session *s, hwnas_dataset *data, const hwnas_network *network,

@@ -78,6 +78,9 @@ static hwnas_status load_onnx(hwnas_graph **out, hwnas_network_options *options,
     hwnas_onnx_batch own;
     size_t n = 0;
     hwnas_arena *arena = hwnas_arena_new();
+    size_t n_samples;
+    const hwnas_onnx_sample *samples =
+        hwnas_api_sample_shapes(&n_samples, arena, options->n_files, options->files);
     if (options->shape)
         TRY_OUT(hwnas_shapes_parse(sets, &n, arena, options->shape));
     if (n > 1) {
@@ -86,13 +89,20 @@ static hwnas_status load_onnx(hwnas_graph **out, hwnas_network_options *options,
         goto out;
     }
     if (options->takes_own_batch && !code) {
-        const hwnas_onnx_shapes shapes = {
-            .batch = options->batch, .n = sets[0].n, .list = sets[0].list};
+        const hwnas_onnx_shapes shapes = {.batch = options->batch,
+                                          .n = sets[0].n,
+                                          .list = sets[0].list,
+                                          .n_samples = n_samples,
+                                          .samples = samples};
         TRY_OUT(hwnas_onnx_load_shaped(out, &own, name, &shapes, NULL));
         options->batch = own_batch(*out);
     } else {
-        const hwnas_model_request request = {
-            .name = name, .code = code, .batch = options->batch, .set = &sets[0]};
+        const hwnas_model_request request = {.name = name,
+                                             .code = code,
+                                             .batch = options->batch,
+                                             .set = &sets[0],
+                                             .n_samples = n_samples,
+                                             .samples = samples};
         TRY_OUT(hwnas_model_load_shaped(out, &options->batch, &request, NULL));
     }
 out:

@@ -22,16 +22,38 @@ typedef struct arguments {
 } arguments;
 
 static hwnas_status open_network(hwnas_network **out, const char *name, const char *code,
-                                 const arguments *a)
+                                 const arguments *a, const hwnas_data_read *read)
 {
     hwnas_network_options options = HWNAS_NETWORK_OPTIONS_INIT;
+    options.n_files = read->n;
+    options.files = read->files;
     options.batch = a->batch ? (int)a->batch : DEFAULT_BATCH;
     options.takes_own_batch = !a->batch;
     options.shape = a->shape;
     return hwnas_network_open(out, name, code, &options);
 }
 
-static hwnas_status evaluate(const arguments *a)
+/* The network, and the original. A shape may be one of either alone, where the other has no such
+ * input or dimension, or is fixed. */
+static hwnas_status open_both(hwnas_network **network, hwnas_network **original, arguments *a,
+                              const hwnas_data_read *read)
+{
+    const char *const shape = a->shape;
+    hwnas_status status = open_network(network, a->model, a->code, a, read);
+    if (!a->against || (status != HWNAS_OK && !shape))
+        return status;
+    const bool fits = status == HWNAS_OK;
+    status = open_network(original, a->against, NULL, a, read);
+    if (!shape || (fits == (status == HWNAS_OK)))
+        return fits ? status : open_network(network, a->model, a->code, a, read);
+    a->shape = NULL;
+    status = fits ? open_network(original, a->against, NULL, a, read)
+                  : open_network(network, a->model, a->code, a, read);
+    a->shape = shape;
+    return status;
+}
+
+static hwnas_status evaluate(arguments *a)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_network *network = NULL, *original = NULL;
@@ -39,6 +61,7 @@ static hwnas_status evaluate(const arguments *a)
     hwnas_dataset *data = NULL;
     hwnas_evaluation *evaluation = NULL;
     hwnas_report *report;
+    hwnas_data_read read = {0};
     hwnas_device_options device_options = HWNAS_DEVICE_OPTIONS_INIT;
     hwnas_evaluation_options options = HWNAS_EVALUATION_OPTIONS_INIT;
     device_options.threads = (int)a->threads;
@@ -46,11 +69,10 @@ static hwnas_status evaluate(const arguments *a)
     options.task = a->task;
     options.progress = hwnas_show_samples;
     TRY_OUT(hwnas_precision_find(&options.precision, a->dtype));
-    TRY_OUT(open_network(&network, a->model, a->code, a));
-    if (a->against)
-        TRY_OUT(open_network(&original, a->against, NULL, a));
+    TRY_OUT(hwnas_data_arguments_read(&read, &a->data, false));
+    TRY_OUT(open_both(&network, &original, a, &read));
     options.against = original;
-    TRY_OUT(hwnas_data_arguments_open(&data, network, &a->data, false));
+    TRY_OUT(hwnas_dataset_open(&data, network, read.n, read.files, &read.options));
     TRY_OUT(hwnas_device_open(&device, a->device, &device_options));
     options.cancel = hwnas_stop_on_signals();
     status = hwnas_dataset_evaluate(&evaluation, data, network, device, &options);
@@ -60,6 +82,7 @@ static hwnas_status evaluate(const arguments *a)
     TRY_OUT(hwnas_evaluation_report(&report, evaluation));
     status = hwnas_print_report(report, a->as_json ? HWNAS_JSON : HWNAS_TEXT);
 out:
+    hwnas_data_read_done(&read);
     hwnas_evaluation_free(evaluation);
     hwnas_dataset_close(data);
     hwnas_device_close(device);

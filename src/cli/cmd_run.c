@@ -45,6 +45,12 @@ static bool is_raw(const char *path)
     return true;
 }
 
+/* Which goes with samples. */
+static bool has_preprocessing(const hwnas_data_arguments *data)
+{
+    return data->scale || data->mean || data->std || data->layout;
+}
+
 static void free_arrays(float **arrays, size_t n)
 {
     for (size_t i = 0; arrays && i < n; i++)
@@ -52,8 +58,8 @@ static void free_arrays(float **arrays, size_t n)
     free(arrays);
 }
 
-/* One run: the bytes are all inputs in their order. */
-static hwnas_status run_raw(job *j, const char *path)
+/* One run: the bytes are all inputs in their order, or the arrays have their shapes. */
+static hwnas_status run_once(job *j, const char *raw, const hwnas_data_read *read)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_exec_options how = HWNAS_EXEC_OPTIONS_INIT;
@@ -62,7 +68,10 @@ static hwnas_status run_raw(job *j, const char *path)
     how.precision = j->precision;
     for (size_t i = 0; i < j->n_inputs; i++)
         arrays[i] = *hwnas_network_input(j->network, i);
-    TRY_OUT(hwnas_arrays_read(inputs, path, j->n_inputs, arrays));
+    if (raw)
+        TRY_OUT(hwnas_arrays_read(inputs, raw, j->n_inputs, arrays));
+    else
+        TRY_OUT(hwnas_network_read_inputs(inputs, j->network, read->n, read->files));
     TRY_OUT(
         hwnas_network_run(j->outputs, j->network, j->device, (const float *const *)inputs, &how));
 out:
@@ -130,13 +139,20 @@ static hwnas_status run(const arguments *a)
     hwnas_status status = HWNAS_OK;
     job j = {0};
     int64_t n_samples = 0;
-    const bool is_one_run = a->data.files.n == 1 && is_raw(a->data.files.texts[0]);
+    const char *raw =
+        a->data.files.n == 1 && is_raw(a->data.files.texts[0]) ? a->data.files.texts[0] : NULL;
+    hwnas_data_read read = {0};
     hwnas_network_options network = HWNAS_NETWORK_OPTIONS_INIT;
     hwnas_device_options device = HWNAS_DEVICE_OPTIONS_INIT;
     network.batch = a->batch ? (int)a->batch : DEFAULT_BATCH;
     network.takes_own_batch = !a->batch;
     network.shape = a->shape;
     device.threads = (int)a->threads;
+    TRY_OUT(hwnas_data_arguments_read(&read, &a->data, true));
+    if (!raw) {
+        network.n_files = read.n;
+        network.files = read.files;
+    }
     TRY_OUT(hwnas_precision_find(&j.precision, a->dtype));
     TRY_OUT(hwnas_network_open(&j.network, a->model, a->code, &network));
     TRY_OUT(hwnas_device_open(&j.device, a->device, &device));
@@ -145,14 +161,15 @@ static hwnas_status run(const arguments *a)
     while (hwnas_network_output(j.network, j.n_outputs))
         j.n_outputs++;
     j.outputs = hwnas_need(j.n_outputs, sizeof *j.outputs);
-    if (is_one_run)
-        TRY_OUT(run_raw(&j, a->data.files.texts[0]));
+    if (raw || (!hwnas_network_takes_samples(j.network) && !has_preprocessing(&a->data)))
+        TRY_OUT(run_once(&j, raw, &read));
     else
         TRY_OUT(run_samples(&j, &n_samples, a));
     TRY_OUT(write_outputs(&j, a->output, n_samples));
     if (a->as_json)
         status = print_json(&j, a, n_samples);
 out:
+    hwnas_data_read_done(&read);
     free_arrays(j.outputs, j.n_outputs);
     hwnas_device_close(j.device);
     hwnas_network_close(j.network);

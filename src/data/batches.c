@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/dataset_source.h"
 
 hwnas_array_info *hwnas_graph_arrays(const hwnas_graph *graph, size_t n, const int *tensors)
 {
@@ -20,23 +21,71 @@ hwnas_array_info *hwnas_graph_arrays(const hwnas_graph *graph, size_t n, const i
     return out;
 }
 
+/* What a graph takes; `inputs` and `entries` are yours to free(). */
+static hwnas_dataset_target target_of(hwnas_array_info **inputs, int64_t **entries,
+                                      const hwnas_graph *graph)
+{
+    *inputs = hwnas_graph_arrays(graph, graph->n_inputs, graph->inputs);
+    *entries = hwnas_alloc((graph->n_inputs + 1) * sizeof **entries);
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        (*entries)[i] = hwnas_graph_table_rows(graph, graph->inputs[i]);
+    return (hwnas_dataset_target){graph->n_inputs, *inputs, *entries, graph->n_absent,
+                                  graph->absent};
+}
+
 hwnas_status hwnas_graph_dataset_open(hwnas_dataset **out, const hwnas_graph *graph, size_t n_files,
                                       const hwnas_data_file *files,
                                       const hwnas_dataset_options *options)
 {
-    hwnas_array_info *inputs = hwnas_graph_arrays(graph, graph->n_inputs, graph->inputs);
-    int64_t *entries = hwnas_alloc((graph->n_inputs + 1) * sizeof *entries);
-    for (size_t i = 0; i < graph->n_inputs; i++)
-        entries[i] = hwnas_graph_table_rows(graph, graph->inputs[i]);
-    const hwnas_dataset_target target = {graph->n_inputs, inputs, entries, graph->n_absent,
-                                         graph->absent};
+    hwnas_array_info *inputs;
+    int64_t *entries;
+    const hwnas_dataset_target target = target_of(&inputs, &entries, graph);
     const hwnas_status status = hwnas_dataset_open_for(out, &target, n_files, files, options);
     free(entries);
     free(inputs);
     return status;
 }
 
+hwnas_status hwnas_graph_read_inputs(float **out, const hwnas_graph *graph, size_t n_files,
+                                     const hwnas_data_file *files)
+{
+    hwnas_status status = HWNAS_OK;
+    hwnas_array_info *inputs;
+    int64_t *entries;
+    const hwnas_dataset_target target = target_of(&inputs, &entries, graph);
+    float **read = hwnas_alloc((graph->n_inputs + 1) * sizeof *read);
+    TRY_OUT(hwnas_dataset_check_files(&target, n_files, files));
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        TRY_OUT(hwnas_try_alloc((void **)&read[i], (size_t)inputs[i].count * sizeof **read,
+                                "an input"));
+        TRY_OUT(hwnas_dataset_read_whole(read[i], &target, i, n_files, files));
+    }
+    for (size_t i = 0; i < graph->n_inputs; i++) {
+        out[i] = read[i];
+        read[i] = NULL;
+    }
+out:
+    for (size_t i = 0; i < graph->n_inputs; i++)
+        free(read[i]);
+    free(read);
+    free(entries);
+    free(inputs);
+    return status;
+}
+
 /* ---- Whether samples fit ---- */
+
+bool hwnas_graph_takes_samples(const hwnas_graph *graph, int batch)
+{
+    bool takes = true;
+    for (size_t i = 0; i < graph->n_inputs + graph->n_outputs; i++) {
+        const hwnas_tensor *t =
+            &graph->tensors[i < graph->n_inputs ? graph->inputs[i]
+                                                : graph->outputs[i - graph->n_inputs]];
+        takes &= t->rank >= 1 && t->dims[0] == batch;
+    }
+    return takes;
+}
 
 static hwnas_status check_batch(const hwnas_graph *graph, const char *name, int batch, size_t n,
                                 const int *tensors, const char *what)
@@ -51,7 +100,7 @@ static hwnas_status check_batch(const hwnas_graph *graph, const char *name, int 
             name, what, t->name, dims, batch);
         free(dims);
         return hwnas_hint(status, "samples are run in batches along the first dimension; "
-                                  "'hwnas run' with a file of raw fp32 runs it once");
+                                  "'hwnas run' runs it once");
     }
     return HWNAS_OK;
 }

@@ -14,6 +14,12 @@ HWNAS_CHECKED hwnas_status hwnas_graph_dataset_open(hwnas_dataset **out, const h
                                                     size_t n_files, const hwnas_data_file *files,
                                                     const hwnas_dataset_options *options);
 
+/* The inputs as a whole, for one run; each is yours to free(). */
+HWNAS_CHECKED hwnas_status hwnas_graph_read_inputs(float **out, const hwnas_graph *graph,
+                                                   size_t n_files, const hwnas_data_file *files);
+
+/* Whether all inputs and outputs begin with the batch. */
+bool hwnas_graph_takes_samples(const hwnas_graph *graph, int batch);
 /* HWNAS_E_INPUT: an input or output does not begin with the batch, or the data is not for these
  * inputs. `name` is what messages call the network. */
 HWNAS_CHECKED hwnas_status hwnas_batches_check(const hwnas_graph *graph, const char *name,

@@ -40,4 +40,9 @@ int64_t hwnas_dataset_count(const hwnas_dataset *data, size_t input);
 /* NULL: there are none. */
 const hwnas_array_file *hwnas_dataset_labels(const hwnas_dataset *data);
 
+/* An input as a whole, of which the file's array has the shape, but for dimensions of 1. */
+HWNAS_CHECKED hwnas_status hwnas_dataset_read_whole(float *out, const hwnas_dataset_target *target,
+                                                    size_t input, size_t n_files,
+                                                    const hwnas_data_file *files);
+
 #endif

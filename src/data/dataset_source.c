@@ -1,6 +1,7 @@
 #include "data/dataset_source.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,8 +155,9 @@ static hwnas_status find_array(char **out, const hwnas_data_file *file, const ch
     hwnas_status status = HWNAS_OK;
     if (!hwnas_dataset_has_array(names, name) ||
         (!is_only && !file->array && strcmp(name, input))) {
-        char *wanted = file->array || !is_only ? hwnas_printf("'%s'", file->array ? name : input)
-                                               : hwnas_printf("'%s' or 'x'", input);
+        char *wanted = file->array || !is_only || !strcmp(input, "x")
+                           ? hwnas_printf("'%s'", file->array ? name : input)
+                           : hwnas_printf("'%s' or 'x'", input);
         status = hwnas_dataset_no_array(file->path, names, wanted);
         free(wanted);
     } else {
@@ -202,6 +204,10 @@ static hwnas_status check_input(const hwnas_dataset_target *target, const char *
 hwnas_status hwnas_dataset_check_files(const hwnas_dataset_target *target, size_t n_files,
                                        const hwnas_data_file *files)
 {
+    if (!target->n_inputs)
+        return hwnas_fail(HWNAS_E_INPUT, NULL,
+                          target->n_absent ? "no input of the network has values in this shape"
+                                           : "the network has no inputs, only constants");
     for (size_t i = 0; i < n_files; i++)
         if (files[i].input)
             TRY(check_input(target, files[i].input));
@@ -214,11 +220,47 @@ hwnas_status hwnas_dataset_check_files(const hwnas_dataset_target *target, size_
     return HWNAS_OK;
 }
 
+/* ---- Values ---- */
+
+static hwnas_status wrong_value(const source *s, int64_t sample, double value)
+{
+    const hwnas_place place = {.file = s->file->path};
+    if (s->entries)
+        return hwnas_fail(HWNAS_E_INPUT, &place,
+                          "sample %" PRId64
+                          " of '%s' has the value %.10g; the network's table has the "
+                          "numbers 0 to %" PRId64,
+                          sample, s->input, value, s->entries - 1);
+    return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, &place,
+                                 "sample %" PRId64 " of '%s' has the value "
+                                 "%.10g where %s",
+                                 sample, s->input, value,
+                                 s->is_whole ? "a whole number up to 2^24 is needed"
+                                             : "a finite number is needed"),
+                      "look at x[%" PRId64 "]", sample);
+}
+
+/* Of what it is before it becomes a float, which would make 2^24 of 2^24 + 1. */
+static bool is_good(const source *s, double given)
+{
+    const double most = 1 << 24;
+    const float value = (float)given;
+    if (!s->is_whole)
+        return isfinite(value);
+    if (!(fabs(given) <= most) || value != truncf(value))
+        return false;
+    return !s->entries || (value >= (float)-s->entries && value < (float)s->entries);
+}
+
+hwnas_status hwnas_dataset_check_value(const source *s, int64_t sample, double value)
+{
+    return is_good(s, value) ? HWNAS_OK : wrong_value(s, sample, value);
+}
+
 /* ---- Opening ---- */
 
-hwnas_status hwnas_dataset_source_open(source *s, const hwnas_dataset_target *target, size_t input,
-                                       size_t n_files, const hwnas_data_file *files,
-                                       const char *layout)
+static hwnas_status open_array(source *s, const hwnas_dataset_target *target, size_t input,
+                               size_t n_files, const hwnas_data_file *files)
 {
     const hwnas_array_info *info = &target->inputs[input];
     const hwnas_data_file *file = NULL;
@@ -233,6 +275,57 @@ hwnas_status hwnas_dataset_source_open(source *s, const hwnas_dataset_target *ta
     for (int type = 0; type < HWNAS_N_DTYPES; type++)
         if (!strcmp(hwnas_dtype_name((hwnas_dtype)type), info->type))
             s->is_whole = hwnas_dtype_is_whole((hwnas_dtype)type);
+    return HWNAS_OK;
+}
+
+static hwnas_status open_whole(source *s, const hwnas_dataset_target *target, size_t input,
+                               size_t n_files, const hwnas_data_file *files)
+{
+    const hwnas_array_info *info = &target->inputs[input];
+    TRY(open_array(s, target, input, n_files, files));
+    shape have = {.rank = s->file->rank}, want = {.rank = info->rank};
+    memcpy(have.dims, s->file->dims, (size_t)have.rank * sizeof *have.dims);
+    if (want.rank)
+        memcpy(want.dims, info->dims, (size_t)want.rank * sizeof *want.dims);
+    if (is_same(without_ones(have), without_ones(want)))
+        return HWNAS_OK;
+    const hwnas_place place = {.file = s->file->path};
+    char *mine = hwnas_dims_text(have.rank, have.dims),
+         *its = hwnas_dims_text(want.rank, want.dims);
+    const hwnas_status status = hwnas_hint(
+        hwnas_fail(HWNAS_E_INPUT, &place, "the array is %s, input '%s' of the network is %s", mine,
+                   s->input, its),
+        "the first dimensions of the network's inputs and outputs differ, so none counts samples: "
+        "it runs once, with arrays of these shapes");
+    free(mine);
+    free(its);
+    return status;
+}
+
+hwnas_status hwnas_dataset_read_whole(float *out, const hwnas_dataset_target *target, size_t input,
+                                      size_t n_files, const hwnas_data_file *files)
+{
+    hwnas_status status = HWNAS_OK;
+    source s = {0};
+    const int64_t n = target->inputs[input].count;
+    TRY_OUT(open_whole(&s, target, input, n_files, files));
+    TRY_OUT(hwnas_try_alloc((void **)&s.row, (size_t)n * sizeof *s.row, "an input"));
+    TRY_OUT(hwnas_array_read(s.row, s.file, s.file->dims[0]));
+    for (int64_t i = 0; i < n; i++) {
+        TRY_OUT(hwnas_dataset_check_value(&s, i, s.row[i]));
+        out[i] = (float)s.row[i];
+    }
+out:
+    hwnas_dataset_source_close(&s);
+    return status;
+}
+
+hwnas_status hwnas_dataset_source_open(source *s, const hwnas_dataset_target *target, size_t input,
+                                       size_t n_files, const hwnas_data_file *files,
+                                       const char *layout)
+{
+    const hwnas_array_info *info = &target->inputs[input];
+    TRY(open_array(s, target, input, n_files, files));
     TRY(match_shape(s, sample_shape(s->file->rank, s->file->dims),
                     sample_shape(info->rank, info->dims), layout));
     return hwnas_try_alloc((void **)&s->row, (size_t)s->count * sizeof *s->row, "a sample");

@@ -24,7 +24,7 @@ typedef struct hwnas_dataset_source {
     double *row; /* one sample as it is in the file */
 } hwnas_dataset_source;
 
-/* Sees that each file is for an input of the target, or for all of them. */
+/* Sees that the target has inputs, and each file is for one of them, or for all. */
 HWNAS_CHECKED hwnas_status hwnas_dataset_check_files(const hwnas_dataset_target *target,
                                                      size_t n_files, const hwnas_data_file *files);
 /* Opens the array of an input. `layout`: "nchw", "nhwc", or NULL. Closed also after a failure. */
@@ -33,6 +33,9 @@ HWNAS_CHECKED hwnas_status hwnas_dataset_source_open(hwnas_dataset_source *out,
                                                      size_t input, size_t n_files,
                                                      const hwnas_data_file *files,
                                                      const char *layout);
+/* Whether a value may be given to the input; `sample` is where, for the message. */
+HWNAS_CHECKED hwnas_status hwnas_dataset_check_value(const hwnas_dataset_source *source,
+                                                     int64_t sample, double value);
 void hwnas_dataset_source_close(hwnas_dataset_source *source);
 
 /* Whether an archive with these members (hwnas_zip_list()) has an array of that name; the failure

@@ -42,11 +42,21 @@ typedef struct hwnas_onnx_shape {
 
 typedef struct hwnas_onnx_shapes {
     int batch; /* that one which is open becomes where no shape says it; 0: 1 */
+/* The shape of samples of an input. */
+typedef struct hwnas_onnx_sample {
+    const char *input; /* NULL: of the first */
+    int rank;
+    int64_t dims[HWNAS_MAX_RANK]; /* the first counts samples, if it is the same of all */
+} hwnas_onnx_sample;
+
     size_t n;  /* of inputs of which all dimensions are said; open ones of the same name elsewhere
                   become the same, and sums of such names; 0: an input without values */
     const hwnas_onnx_shape *list;
 } hwnas_onnx_shapes;
 
+    size_t n_samples; /* what they say of open dimensions holds where nothing above does, but for
+                         the batch, which is theirs where their first dimensions differ */
+    const hwnas_onnx_sample *samples;
 /* The batch that a network has come to have. */
 typedef struct hwnas_onnx_batch {
     int64_t length; /* where the file fixes all: the first dimension of the first input */

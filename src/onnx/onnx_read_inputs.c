@@ -310,10 +310,65 @@ static bool is_batch(const reader *r, const Onnx__TensorShapeProto *shape, size_
     return !is_sum(name_of(shape->dim[at])) && at == (is_second_of_sequence(shape) ? 1 : 0);
 }
 
+/* ---- What samples say ---- */
+
+/* Of a constant's name, or of another rank: nothing. */
+static const hwnas_onnx_sample *sample_of(const reader *r, const char *input, size_t rank)
+{
+    const hwnas_onnx_sample *found = NULL;
+    bool is_first = false;
+    for (size_t i = 0; i < r->from->n_input; i++)
+        if (shape_of(r, r->from->input[i])) {
+            is_first = !strcmp(r->from->input[i]->name, input);
+            break;
+        }
+    for (size_t i = 0; r->shapes && i < r->shapes->n_samples; i++) {
+        const hwnas_onnx_sample *sample = &r->shapes->samples[i];
+        if (sample->rank == (int)rank &&
+            (sample->input ? !strcmp(sample->input, input) : is_first && !found))
+            found = sample;
+    }
+    return found;
+}
+
+/* The first dimension of what is given for the inputs differs: it counts no samples. */
+static bool are_whole(const reader *r)
+{
+    int64_t first = 0;
+    for (size_t i = 0; i < r->from->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
+        const hwnas_onnx_sample *sample =
+            shape ? sample_of(r, r->from->input[i]->name, shape->n_dim) : NULL;
+        if (sample && first && sample->dims[0] != first)
+            return true;
+        first = sample ? sample->dims[0] : first;
+    }
+    return false;
+}
+
+/* Open dimensions with names become what they are in the samples. */
+static void take_samples(reader *r)
+{
+    r->samples_are_whole = are_whole(r);
+    for (size_t i = 0; i < r->from->n_input; i++) {
+        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
+        const hwnas_onnx_sample *sample =
+            shape ? sample_of(r, r->from->input[i]->name, shape->n_dim) : NULL;
+        for (size_t d = r->samples_are_whole ? 0 : 1; sample && d < shape->n_dim; d++) {
+            const char *name = name_of(shape->dim[d]);
+            const bool is_of_batch = r->batch_name && !strcmp(name, r->batch_name);
+            if (is_open(shape->dim[d]) && *name && !is_sum(name) && !find_bound(r, name) &&
+                (r->samples_are_whole || !is_of_batch))
+                add_bound(r, name, sample->dims[d]);
+        }
+    }
+}
+
 hwnas_status hwnas_onnx_settle_shapes(reader *r)
 {
     TRY(take_given(r));
     r->batch_name = find_name(r);
+    take_samples(r);
     if (r->batch_name && !find_bound(r, r->batch_name))
         add_bound(r, r->batch_name, r->batch ? r->batch : 1);
     return HWNAS_OK;
@@ -340,6 +395,7 @@ static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeP
                               const char *name)
 {
     const hwnas_onnx_shape *given = given_for(r, name);
+    const hwnas_onnx_sample *sample = sample_of(r, name, shape->n_dim);
     for (size_t i = 0; i < shape->n_dim; i++) {
         const dimension *dim = shape->dim[i];
         int64_t settled;
@@ -350,6 +406,8 @@ static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeP
             dims[i] = given->dims[i];
         else if (is_settled(&settled, r, name_of(dim)))
             dims[i] = settled;
+        else if (sample && (r->samples_are_whole || (i && !is_of_batch)))
+            dims[i] = sample->dims[i];
         else if (is_of_batch)
             dims[i] = r->batch ? r->batch : 1;
         else

@@ -38,6 +38,7 @@ typedef struct hwnas_onnx_reader {
     size_t n_bound;
     hwnas_onnx_bound *bound; /* open dimensions that follow from it */
     const char *batch_name;  /* of the open dimension that is called the batch; NULL: none is */
+    bool samples_are_whole;  /* those of `shapes`: their first dimension counts none */
     int64_t own_batch;       /* what the open batch has become; 0: none is open */
     int64_t first_length;    /* of the first input */
     int64_t opset;

@@ -28,7 +28,9 @@ static hwnas_status load_onnx(hwnas_graph **out, int *batch, const hwnas_model_r
     hwnas_onnx_batch own;
     const hwnas_onnx_shapes shapes = {.batch = request->batch,
                                       .n = request->set ? request->set->n : 0,
-                                      .list = request->set ? request->set->list : NULL};
+                                      .list = request->set ? request->set->list : NULL,
+                                      .n_samples = request->n_samples,
+                                      .samples = request->samples};
     TRY_OUT(hwnas_onnx_load_shaped(&graph, &own, request->name, &shapes, skipped));
     if (!graph->n_inputs) {
         status = hwnas_fail(HWNAS_E_INPUT, NULL,

@@ -19,6 +19,8 @@ typedef struct hwnas_model_request {
     const char *name, *code;    /* as above */
     int batch;                  /* 0: the one that an ONNX file fixes, else 1 */
     const hwnas_shape_set *set; /* shapes of an ONNX file's inputs; NULL: as it has them */
+    size_t n_samples;           /* what samples say of other open dimensions */
+    const hwnas_onnx_sample *samples;
 } hwnas_model_request;
 
 /* The same; *batch is the one that it has. */

@@ -44,6 +44,7 @@ save("open", [node("MatMul", ["a", "b"], ["y"])], [("a", FLOAT, ["n", "k"]), ("b
 sequence = ["batch", "length", 4]
 save("sequence", [node("Softmax", ["x"], ["y"])], [("x", FLOAT, sequence)], [("y", FLOAT, sequence)])
 save("nameless", [node("Softmax", ["x"], ["y"])], [("x", FLOAT, [None, None, 4])], [("y", FLOAT, [None, None, 4])])
+save("fixed", [node("Softmax", ["x"], ["y"])], [("x", FLOAT, [1, 7, 4])], [("y", FLOAT, [1, 7, 4])])
 save("constant", [node("Identity", ["c"], ["first"]), node("Identity", ["c"], ["second"]), node("Add", ["x", "c"], ["y"])],
      [row], [(name, FLOAT, [1, 3]) for name in ("first", "second", "y")], {"c": np.arange(3, dtype=np.float32)[None]})
 
@@ -56,6 +57,45 @@ np.savez("pair.npz", a=values(2, 3), b=values(3, 4))
 np.savez("odd_pair.npz", a=values(2, 3), b=values(2, 4))
 np.save("sequences.npy", values(5, 7, 4))
 END
+}
+
+# NumPy multiplies the same.
+multiplied() {
+    /usr/bin/python3 -c "import numpy as np
+given, got = np.load('pair.npz'), np.load('y.npy')
+assert got.shape == (2, 4) and np.abs(got - given['a'] @ given['b']).max() < 1e-5, got"
+}
+
+@test "run: inputs whose first dimensions differ are arrays of one run" {
+    models
+    ends 0 run two.onnx --input pair.npz --output y.npy
+    multiplied
+    refuses 2 "odd_pair.npz: the array is (2, 4), input 'b' of the network is (3, 4)*it runs once*" \
+        run two.onnx --input odd_pair.npz --output z.npy
+    ends 0 run open.onnx --input pair.npz --output y.npy
+    multiplied
+}
+
+@test "run and evaluate: open dimensions are those of the samples where no shape is given" {
+    models
+    local name
+    for name in sequence nameless; do
+        ends 0 run "$name.onnx" --input sequences.npy --output y.npy
+        /usr/bin/python3 -c "import numpy as np
+x, y = np.load('sequences.npy'), np.load('y.npy')
+e = np.exp(x)
+assert np.abs(e / e.sum(-1, keepdims=True) - y).max() < 1e-5"
+        ends 0 evaluate "$name.onnx" --data sequences.npy --against sequence.onnx --json
+        is out 'd["values"]["largest_difference"]["value"] < 1e-6'
+    done
+    ends 0 evaluate sequence.onnx --data sequences.npy --against nameless.onnx --shape x=5x7x4 --json
+    # A shape may be one of either alone.
+    ends 0 evaluate fixed.onnx --data sequences.npy --against sequence.onnx --shape length=7 --json
+    is out 'd["values"]["largest_difference"]["value"] < 1e-6'
+    ends 0 evaluate sequence.onnx --data sequences.npy --against fixed.onnx --shape length=7
+    refuses 2 "a shape is given for 'width'*" evaluate sequence.onnx --data sequences.npy --against fixed.onnx --shape width=7
+    refuses 2 "a sample is (7, 4), input 'x' of the network takes (6, 4)" \
+        run sequence.onnx --input sequences.npy --output z.npy --shape length=6
 }
 
 @test "a constant that is an output has the output's name, in what is computed and written" {
