@@ -113,6 +113,9 @@ typedef struct hwnas_graph {
     int *inputs, *outputs;
     size_t n_absent;     /* inputs of an ONNX file without values in the shape that is given */
     const char **absent; /* their names: they are no tensors */
+    /* Lines about values of an ONNX file that are not what its author expects, such as NaN; NULL:
+     * there are none. */
+    const char *doubts;
 } hwnas_graph;
 
 /* Builds the network of an architecture. What cannot be built is HWNAS_E_INPUT at the place of the

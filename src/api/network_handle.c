@@ -121,6 +121,7 @@ hwnas_status hwnas_network_open(hwnas_network **out, const char *name, const cha
     TRY(read_options(&options, given));
     if (hwnas_ends_with(name, ".onnx")) {
         TRY(load_onnx(&graph, &options, name, code));
+        hwnas_onnx_tell_doubts(graph, name);
     } else if (options.shape) {
         return hwnas_fail(HWNAS_E_USAGE, NULL, "%s is no ONNX file: a shape has no meaning", name);
     } else {
@@ -353,6 +354,9 @@ hwnas_status hwnas_network_compile(hwnas_exec **out, const hwnas_network *networ
     hwnas_graph *deployed;
     TRY(TAKE_OPTIONS(&options, given));
     TRY(hwnas_exec_form(&deployed, network->graph, &options));
+    hwnas_device_info info = {0};
+    hwnas_device_describe(&info, device);
+    hwnas_device_note_overflow(&info, network->graph, network->name);
     const hwnas_status status = hwnas_device_compile(out, device, deployed, &options);
     hwnas_graph_free(deployed);
     return status;
@@ -364,9 +368,6 @@ hwnas_status hwnas_exec_run(hwnas_exec *exec, const float *const *inputs, float 
 }
 
 static hwnas_status run_once(float **out, hwnas_exec *exec, const hwnas_network *network,
-    hwnas_device_info info = {0};
-    hwnas_device_describe(&info, device);
-    hwnas_device_note_overflow(&info, network->graph, network->name);
                              const float *const *inputs)
 {
     for (size_t i = 0; i < network->graph->n_outputs; i++)

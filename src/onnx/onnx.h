@@ -33,6 +33,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_take(hwnas_graph **out, const char *name, 
  * that we cannot compute is not a failure: it and what depends on it is left out, what is computed
  * last without it are the outputs, and `skipped` says a line for each such node. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_load(hwnas_graph **out, const char *path, hwnas_str *skipped);
+/* Tells whoever listens of the graph's `doubts`. */
+void hwnas_onnx_tell_doubts(const hwnas_graph *graph, const char *name);
 /* What open dimensions become. */
 typedef struct hwnas_onnx_shape {
     const char *input; /* or with a rank of 1 the name of open dimensions, where no input has it */
@@ -40,8 +42,6 @@ typedef struct hwnas_onnx_shape {
     int64_t dims[HWNAS_MAX_RANK]; /* those that the file fixes are as there */
 } hwnas_onnx_shape;
 
-typedef struct hwnas_onnx_shapes {
-    int batch; /* that one which is open becomes where no shape says it; 0: 1 */
 /* The shape of samples of an input. */
 typedef struct hwnas_onnx_sample {
     const char *input; /* NULL: of the first */
@@ -49,14 +49,16 @@ typedef struct hwnas_onnx_sample {
     int64_t dims[HWNAS_MAX_RANK]; /* the first counts samples, if it is the same of all */
 } hwnas_onnx_sample;
 
+typedef struct hwnas_onnx_shapes {
+    int batch; /* that one which is open becomes where no shape says it; 0: 1 */
     size_t n;  /* of inputs of which all dimensions are said; open ones of the same name elsewhere
                   become the same, and sums of such names; 0: an input without values */
     const hwnas_onnx_shape *list;
-} hwnas_onnx_shapes;
-
     size_t n_samples; /* what they say of open dimensions holds where nothing above does, but for
                          the batch, which is theirs where their first dimensions differ */
     const hwnas_onnx_sample *samples;
+} hwnas_onnx_shapes;
+
 /* The batch that a network has come to have. */
 typedef struct hwnas_onnx_batch {
     int64_t length; /* where the file fixes all: the first dimension of the first input */

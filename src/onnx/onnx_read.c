@@ -288,8 +288,6 @@ static bool reads_missing(const reader *r, const Onnx__NodeProto *node)
     return false;
 }
 
-/* Reads a node or, when that may be, leaves it out with all that was begun for it. */
-static hwnas_status read_or_skip(reader *r, const Onnx__NodeProto *node)
 /* Where most multiplications are. */
 static bool is_product(const Onnx__NodeProto *node)
 {
@@ -311,6 +309,8 @@ static void tell_share(const reader *r)
     hwnas_str_add(r->skipped, " are in no time, MACs or params\n");
 }
 
+/* Reads a node or, when that may be, leaves it out with all that was begun for it. */
+static hwnas_status read_or_skip(reader *r, const Onnx__NodeProto *node)
 {
     const size_t n_nodes = r->graph->n_nodes, n_tensors = r->graph->n_tensors;
     const bool is_behind = r->skipped && reads_missing(r, node);
@@ -319,10 +319,10 @@ static void tell_share(const reader *r)
         return status;
     if (!is_behind)
         hwnas_str_addf(r->skipped, "%s\n", hwnas_last_error()->message);
-    r->graph->n_nodes = n_nodes;
-    r->graph->n_tensors = n_tensors;
     r->n_left_out++;
     r->n_products_left_out += is_product(node);
+    r->graph->n_nodes = n_nodes;
+    r->graph->n_tensors = n_tensors;
     for (size_t i = 0; i < r->n_values; i++)
         if (r->values[i].tensor >= (int)n_tensors)
             r->values[i].tensor = HWNAS_ONNX_NOT_MADE;
@@ -368,9 +368,9 @@ static hwnas_status read_outputs(reader *r)
     if (!r->graph->n_outputs)
         return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "nothing is left of the network: %s",
                           r->skipped->s);
+    tell_share(r);
     return HWNAS_OK;
 }
-    tell_share(r);
 
 static hwnas_status read_graph(reader *r)
 {
@@ -399,6 +399,7 @@ static hwnas_status read_model(hwnas_graph **out, hwnas_onnx_batch *batch, reade
     hwnas_status status = HWNAS_OK;
     Onnx__ModelProto *model = NULL;
     hwnas_graph *fused = NULL;
+    hwnas_str doubts = {0};
     uint64_t seed = 0;
     TRY_OUT(hwnas_onnx_unpack(&model, bytes, length));
     if (owned) {
@@ -413,12 +414,16 @@ static hwnas_status read_model(hwnas_graph **out, hwnas_onnx_batch *batch, reade
     r.from = model->graph;
     r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
     TRY_OUT(read_graph(&r));
+    hwnas_onnx_doubt_wholes(&doubts, &r);
     free_model(model);
     model = NULL;
     TRY_OUT(hwnas_onnx_settle_zeros(r.graph));
     hwnas_graph_tidy(r.graph);
     TRY_OUT(hwnas_graph_fuse(&fused, r.graph));
+    hwnas_onnx_doubt_weights(&doubts, fused ? fused : r.graph);
     *out = fused ? fused : r.graph;
+    if (doubts.n)
+        (*out)->doubts = hwnas_arena_string((*out)->arena, doubts.s, doubts.n);
     r.graph = fused ? r.graph : NULL;
     if (batch)
         *batch = (hwnas_onnx_batch){.length = r.own_batch ? r.own_batch : r.first_length,
@@ -428,6 +433,7 @@ out:
     if (status != HWNAS_OK)
         hwnas_context(status, "%s", name);
     hwnas_graph_free(r.graph);
+    hwnas_str_done(&doubts);
     free(r.node_names);
     free(r.values);
     free(r.bound);

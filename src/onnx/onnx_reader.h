@@ -43,9 +43,9 @@ typedef struct hwnas_onnx_reader {
     int64_t first_length;    /* of the first input */
     int64_t opset;
     hwnas_str *skipped; /* what was left out, a line for each; NULL: nothing may be */
-    size_t n_values;
     size_t n_left_out;  /* nodes, with those that depend on such ... */
     size_t n_products_left_out; /* ... and how many of them multiply */
+    size_t n_values;
     hwnas_onnx_named *values; /* sorted by name */
     size_t n_node_names;
     const char **node_names; /* sorted */
@@ -184,6 +184,13 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_make_of_nothing(int *out, hwnas_onnx_reade
                                                       const Onnx__NodeProto *node,
                                                       const char *name);
 
+/* ---- onnx_read_doubts.c: lines for the graph's `doubts` ---- */
+
+/* Constants of whole numbers that are rounded, of what outputs depend on. */
+void hwnas_onnx_doubt_wholes(hwnas_str *out, const hwnas_onnx_reader *r);
+/* Weights with NaN, or with infinities that make some. */
+void hwnas_onnx_doubt_weights(hwnas_str *out, const hwnas_graph *graph);
+
 /* ---- onnx_read_zero.c ---- */
 
 /* Products with zeros in the ways that `zero` is written become that, whoever made them so. */
@@ -198,6 +205,9 @@ typedef hwnas_status hwnas_onnx_form(int *out, hwnas_onnx_reader *r, const Onnx_
 HWNAS_CHECKED hwnas_onnx_form hwnas_onnx_read_form;
 /* Gives another output of a node, by its name in the file. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_give(hwnas_onnx_reader *r, const char *name, int tensor);
+/* Reads a node of ONNX's own that is made of another one; its outputs are not named. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_read_as(int *out, hwnas_onnx_reader *r,
+                                              const Onnx__NodeProto *node, const char *name);
 /* The branch that an If takes, when it is known. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_read_if(hwnas_onnx_reader *r, const Onnx__NodeProto *node);
 /* The values of a Constant; NULL: the node is none, or says them in another way. */
@@ -208,9 +218,6 @@ bool hwnas_onnx_may_lack_output(const Onnx__NodeProto *node);
 /* By topic. */
 hwnas_onnx_form hwnas_onnx_read_upsample;
 hwnas_onnx_form hwnas_onnx_read_shape, hwnas_onnx_read_size, hwnas_onnx_read_constant_of_shape,
-/* Reads a node of ONNX's own that is made of another one; its outputs are not named. */
-HWNAS_CHECKED hwnas_status hwnas_onnx_read_as(int *out, hwnas_onnx_reader *r,
-                                              const Onnx__NodeProto *node, const char *name);
     hwnas_onnx_read_range, hwnas_onnx_read_squeeze, hwnas_onnx_read_unsqueeze,
     hwnas_onnx_read_slice, hwnas_onnx_read_split, hwnas_onnx_read_flatten, hwnas_onnx_read_constant;
 hwnas_onnx_form hwnas_onnx_read_cast, hwnas_onnx_read_reduce, hwnas_onnx_read_concat,
@@ -230,6 +237,8 @@ hwnas_onnx_form hwnas_onnx_read_pad, hwnas_onnx_read_tile, hwnas_onnx_read_depth
 hwnas_onnx_form hwnas_onnx_read_qlinear_matmul, hwnas_onnx_read_matmul_integer,
     hwnas_onnx_read_dynamic_quantize, hwnas_onnx_read_qlinear_conv, hwnas_onnx_read_conv_integer,
     hwnas_onnx_read_matmul_n_bits;
+hwnas_onnx_form hwnas_onnx_read_contrib_gelu, hwnas_onnx_read_swish, hwnas_onnx_read_skip_norm,
+    hwnas_onnx_read_fused_matmul, hwnas_onnx_read_fused;
 
 /* What forms ask of a node. An attribute that is absent has the value `absent`. */
 const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name);
@@ -240,8 +249,6 @@ bool hwnas_onnx_is_word(const Onnx__NodeProto *node, const char *name, const cha
 bool hwnas_onnx_has_input(const Onnx__NodeProto *node, size_t i);
 /* Input `i` as a tensor of the graph. */
 HWNAS_CHECKED hwnas_status hwnas_onnx_input(int *out, hwnas_onnx_reader *r,
-hwnas_onnx_form hwnas_onnx_read_contrib_gelu, hwnas_onnx_read_swish, hwnas_onnx_read_skip_norm,
-    hwnas_onnx_read_fused_matmul, hwnas_onnx_read_fused;
                                             const Onnx__NodeProto *node, size_t i);
 /* A list of up to HWNAS_MAX_RANK whole numbers, given by an attribute in older opsets and by the
  * input `i` in newer ones; n = -1: by neither. */

@@ -297,6 +297,8 @@ static hwnas_status load(cursor *c, bool is_first)
         .set = s->n_shapes ? &s->shapes[c->shape] : NULL};
     hwnas_status status =
         hwnas_model_load_shaped(&c->graph, &c->own_batch, &request, s->skips ? &skipped : NULL);
+    if (status == HWNAS_OK && is_first)
+        hwnas_onnx_tell_doubts(c->graph, request.name);
     if (status == HWNAS_OK && skipped.n && is_first && s->on_skipped)
         s->on_skipped(s->context, s->models[c->model], skipped.s);
     hwnas_str_done(&skipped);
@@ -424,10 +426,10 @@ static hwnas_status run_shape(cursor *c)
         return status;
     if (status != HWNAS_OK)
         add_unread(c, status);
-    for (c->precision = 0; c->graph && c->precision < c->sweep->n_precisions; c->precision++)
-        TRY(measure(c, NULL));
     else if (c->graph && !c->batch && !c->shape && !c->threads && !c->streams)
         hwnas_device_note_overflow(&c->info, c->graph, c->sweep->models[c->model]);
+    for (c->precision = 0; c->graph && c->precision < c->sweep->n_precisions; c->precision++)
+        TRY(measure(c, NULL));
     for (int i = HWNAS_UNMIXED + 1; i < HWNAS_N_MIXINGS && c->graph; i++)
         if (c->sweep->mixings & 1U << i)
             TRY(measure_mixed(c, (hwnas_mixing)i));

@@ -59,6 +59,31 @@ np.save("sequences.npy", values(5, 7, 4))
 END
 }
 
+@test "weights that are no numbers are told by name, masks of infinities are not" {
+    models
+    ends 0 run nan.onnx --input row.npy --output y.npy
+    says err "nan.onnx: weight 'w' of node 'head' (matmul) has NaN in 1 of its 6 values"
+    ends 0 run infinite.onnx --input row.npy --output y.npy
+    says err "weight 'w' of node 'head' (matmul) has infinity in 1 of its 6 values"
+    ends 0 profile nan.onnx --device null --seconds 0.01
+    [ "$(grep -c "has NaN" err)" -eq 1 ]
+    ends 0 run mask.onnx --input row.npy --output y.npy
+    [ ! -s err ]
+}
+
+@test "whole numbers that no float holds are told of constants, and refused of samples" {
+    models
+    ends 0 run large.onnx --input wholes.npy --output y.npy
+    says err "node 'sum' (add) computes with 16777217 of 'c' as with 16777216"
+    local name
+    for name in held to_the_end; do
+        ends 0 profile "$name.onnx" --device null --seconds 0.01
+        not grep -q '2^24' err
+    done
+    refuses 2 "large.npy: sample 0 of 'x' has the value 16777217 where a whole number up to 2^24 is needed" \
+        run held.onnx --input large.npy --output y.npy
+}
+
 # NumPy multiplies the same.
 multiplied() {
     /usr/bin/python3 -c "import numpy as np

@@ -56,7 +56,7 @@ OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Averag
     BatchNormalization BitShift Cast CastLike Ceil Celu Clip Compress Concat Constant
     ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div
     Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor
-    GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater
+    GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater
     GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
     InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less
     LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max MaxPool
@@ -65,7 +65,7 @@ OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Averag
     ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
     Relu Reshape Resize ReverseSequence Round Scatter ScatterElements ScatterND Selu
     Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth
-    Split Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu
+    Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu
     Unsqueeze Upsample Where Xor""".split()
 
 REASONS = {
@@ -264,6 +264,15 @@ def page(found, n_run):
     lines += ["", "What is refused, and the words in which it is said:", ""]
     lines += [f"- {why}: {', '.join(names.split())}" for why, names in REASONS.items()]
     lines += [
+        "",
+        "Of ONNX Runtime's own operators (`com.microsoft`), which its optimiser writes, those are read that are several of the",
+        "above: BiasGelu, FastGelu, FusedConv, FusedGemm, FusedMatMul, Gelu, MatMulNBits, QuickGelu, SkipLayerNormalization,",
+        "SkipSimplifiedLayerNormalization, and SimplifiedLayerNormalization, which it has among ONNX's. `tests/cli/ort.bats`",
+        "compares them with ONNX Runtime.",
+        "",
+        "NaN stays NaN in Relu, Clip, Max, Min, HardSigmoid and Sign on `ref`, as in ONNX Runtime; some instructions of",
+        "oneDNN's make a number of it on `cpu`. When a file is opened, weights with NaN or infinity and constants of whole numbers",
+        "that no float holds are told with their node; a sample of such a whole number is refused.",
         "",
         "Values of whole numbers, truth values, float16 and float64 are computed as float32, which is exact for whole",
         "numbers up to 2^24. Three dimensions are computed as two at a time, LSTM, GRU and RNN from a given state step",
