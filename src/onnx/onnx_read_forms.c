@@ -203,6 +203,7 @@ static const struct {
     hwnas_onnx_form *read;
     const char *domain; /* NULL: ONNX's own */
 } forms[] = {
+    {"Attention", hwnas_onnx_read_attention, HWNAS_ONNX_CONTRIB},
     {"AveragePool", hwnas_onnx_read_pool},
     {"BiasGelu", hwnas_onnx_read_contrib_gelu, HWNAS_ONNX_CONTRIB},
     {"BitShift", hwnas_onnx_read_bit_shift},
@@ -219,6 +220,7 @@ static const struct {
     {"Dropout", read_dropout},
     {"DynamicQuantizeLinear", hwnas_onnx_read_dynamic_quantize},
     {"Einsum", hwnas_onnx_read_einsum},
+    {"EmbedLayerNormalization", hwnas_onnx_read_embed_norm, HWNAS_ONNX_CONTRIB},
     {"Expand", hwnas_onnx_read_expand},
     {"EyeLike", hwnas_onnx_read_eye},
     {"FastGelu", hwnas_onnx_read_contrib_gelu, HWNAS_ONNX_CONTRIB},

@@ -239,6 +239,7 @@ hwnas_onnx_form hwnas_onnx_read_qlinear_matmul, hwnas_onnx_read_matmul_integer,
     hwnas_onnx_read_matmul_n_bits;
 hwnas_onnx_form hwnas_onnx_read_contrib_gelu, hwnas_onnx_read_swish, hwnas_onnx_read_skip_norm,
     hwnas_onnx_read_fused_matmul, hwnas_onnx_read_fused;
+hwnas_onnx_form hwnas_onnx_read_attention, hwnas_onnx_read_embed_norm;
 
 /* What forms ask of a node. An attribute that is absent has the value `absent`. */
 const Onnx__AttributeProto *hwnas_onnx_attribute(const Onnx__NodeProto *node, const char *name);

@@ -103,6 +103,18 @@ ort() {
     done
 }
 
+@test "files that ONNX Runtime's optimiser has rewritten" {
+    local name base=$BATS_TEST_TMPDIR/net
+    for name in resnet32_cifar deit_tiny imdb_bilstm; do
+        "$HWNAS" export --space "$name" --format onnx --out "$base.onnx"
+        ort optimize "$base.onnx" "$base.fast.onnx"
+        grep -q com.microsoft "$base.fast.onnx"
+        ort input "$base.onnx" "$base.in"
+        "$HWNAS" run "$base.fast.onnx" --device cpu --input "$base.in" --output "$base.out"
+        ort compare "$base.onnx" "$base.in" "$base.out"
+    done
+}
+
 # On the CPU some instructions of oneDNN's make a number of NaN.
 @test "the reference makes NaN of NaN where ONNX Runtime does" {
     local model

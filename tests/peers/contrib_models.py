@@ -18,17 +18,19 @@ def values(*shape):
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def save(folder, name, nodes, inputs, outputs, constants=None):
-    """Inputs and outputs are shapes by name; an output's may be None."""
+def save(folder, name, nodes, inputs, outputs, constants=None, opset=17):
+    """Inputs and outputs are shapes by name; whole numbers, 0 or 1, are called so."""
+    kinds = {k: TensorProto.INT32 if k.startswith("whole") else TensorProto.FLOAT for k in [*inputs, *outputs]}
     graph = helper.make_graph(
-        nodes, name, [helper.make_tensor_value_info(k, TensorProto.FLOAT, v) for k, v in inputs.items()],
-        [helper.make_tensor_value_info(k, TensorProto.FLOAT, v) for k, v in outputs.items()],
+        nodes, name, [helper.make_tensor_value_info(k, kinds[k], v) for k, v in inputs.items()],
+        [helper.make_tensor_value_info(k, kinds[k], v) for k, v in outputs.items()],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in (constants or {}).items()])
     model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
-    model.ir_version = 8
+        graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)])
+    model.ir_version = 8 if opset < 20 else 10
     onnx.save(model, folder / f"{name}.onnx")
-    (folder / f"{name}.in").write_bytes(b"".join((3 * values(*v)).tobytes() for v in inputs.values()))
+    given = [3 * values(*v) if kinds[k] == TensorProto.FLOAT else (values(*v) > -1).astype(np.float32) for k, v in inputs.items()]
+    (folder / f"{name}.in").write_bytes(b"".join(v.tobytes() for v in given))
 
 
 def node(kind, inputs, outputs, **attributes):
@@ -47,6 +49,8 @@ def main(folder):
         ("quick_gelu_alpha", "QuickGelu", "x", {"alpha": 1.0}),
     ]:
         save(folder, name, [node(kind, inputs, "y", **attributes)], x, wide, {"bias": values(16)} if "bias" in inputs else {})
+
+    save(folder, "swish", [helper.make_node("Swish", ["x"], ["y"], alpha=1.5)], x, wide, opset=24)
 
     weights = {"gamma": values(16), "beta": values(16), "bias": values(16)}
     two = {"x": [2, 5, 16], "s": [2, 5, 16]}
@@ -69,6 +73,25 @@ def main(folder):
          {"y": [2, 5, 7]})
     save(folder, "matmul", [node("FusedMatMul", "x s", "y", alpha=2.0)], {"x": [2, 3, 5, 16], "s": [2, 3, 16, 7]},
          {"y": [2, 3, 5, 7]})
+
+    qkv = {"w": values(16, 48) / 4, "b": values(48)}
+    for name, inputs, mask, attributes in [
+        ("attention", "x w b", {}, {}),
+        ("attention_causal", "x w b", {}, {"unidirectional": 1}),
+        ("attention_scale", "x w b", {}, {"scale": 0.3}),
+        ("attention_mask", "x w b whole_mask", {"whole_mask": [2, 5]}, {}),
+        ("attention_lengths", "x w b whole_lengths", {"whole_lengths": [2]}, {}),
+    ]:
+        save(folder, name, [node("Attention", inputs, "y", num_heads=4, **attributes)], {**x, **mask}, wide, qkv)
+
+    tables = {"words": values(9, 16), "places": values(7, 16), "segments": values(2, 16), "gamma": values(16), "beta": values(16)}
+    save(folder, "embed", [node("EmbedLayerNormalization", "whole_ids whole_kinds words places segments gamma beta whole_mask",
+                                "y whole_lengths", epsilon=1e-12),
+                           node("Attention", "y w b whole_lengths", "z", num_heads=2)],
+         {"whole_ids": [2, 5], "whole_kinds": [2, 5], "whole_mask": [2, 5]},
+         {"y": [2, 5, 16], "whole_lengths": [2], "z": [2, 5, 16]}, {**tables, **qkv})
+    save(folder, "embed_words", [node("EmbedLayerNormalization", "whole_ids  words places  gamma beta", "y whole_lengths")],
+         {"whole_ids": [2, 5]}, {"y": [2, 5, 16]}, {k: v for k, v in tables.items() if k != "segments"})
 
     image, made = {"x": [1, 4, 9, 8]}, {"y": [1, 6, 9, 8]}
     kernel = {"w": values(6, 4, 3, 3), "b": values(6)}

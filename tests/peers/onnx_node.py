@@ -266,7 +266,7 @@ def page(found, n_run):
     lines += [
         "",
         "Of ONNX Runtime's own operators (`com.microsoft`), which its optimiser writes, those are read that are several of the",
-        "above: BiasGelu, FastGelu, FusedConv, FusedGemm, FusedMatMul, Gelu, MatMulNBits, QuickGelu, SkipLayerNormalization,",
+        "above: Attention (without a past), BiasGelu, EmbedLayerNormalization, FastGelu, FusedConv, FusedGemm, FusedMatMul, Gelu, MatMulNBits, QuickGelu, SkipLayerNormalization,",
         "SkipSimplifiedLayerNormalization, and SimplifiedLayerNormalization, which it has among ONNX's. `tests/cli/ort.bats`",
         "compares them with ONNX Runtime.",
         "",

@@ -7,6 +7,8 @@
 //   node ort_run.mjs compare-all FOLDER             the same of each NAME.onnx with NAME.in and NAME.out
 //   node ort_run.mjs run MODEL IN.bin OUT.bin       a model of one input and one output, on each of
 //                                                   the inputs that stand in IN.bin
+//   node ort_run.mjs optimize MODEL OUT.onnx        writes the model as ONNX Runtime's optimiser leaves it, but for what
+//                                                   goes with one processor alone
 // With HWNAS_SHAPES=ids=1x128,mask=1x128 in the environment inputs have these shapes, where they are open.
 //   node ort_run.mjs version                        prints ONNX Runtime's; fails where it is missing
 //
@@ -73,6 +75,7 @@ async function compare(model, inputPath, outputPath, limit = LIMIT) {
     const values = given.slice(at, at + count(shape));
     feeds[name] = type === 'int64'
       ? new ort.Tensor('int64', BigInt64Array.from(values, BigInt), shape)
+      : type === 'int32' ? new ort.Tensor('int32', Int32Array.from(values), shape)
       : new ort.Tensor('float32', values, shape);
     at += count(shape);
   }
@@ -85,6 +88,12 @@ async function compare(model, inputPath, outputPath, limit = LIMIT) {
   console.log(`${basename(model)}: largest difference ${error.toExponential(2)} of the largest value`);
   if (!(error <= limit))
     throw new Error(`${basename(model)}: more than ${limit}`);
+}
+
+async function optimize(model, path) {
+  await ort.InferenceSession.create(model, {
+    logSeverityLevel: 3, graphOptimizationLevel: 'extended', optimizedModelFilePath: path,
+  });
 }
 
 async function runEach(model, inputPath, outputPath) {
@@ -137,6 +146,8 @@ try {
     await compare(...args);
   else if (command === 'run')
     await runEach(...args);
+  else if (command === 'optimize')
+    await optimize(...args);
   else if (command === 'compare-all')
     await compareAll(...args);
   else
