@@ -99,6 +99,9 @@ hwnas_status hwnas_compare_outputs(hwnas_report **out, const hwnas_network *firs
         about.precisions[s] = o.precisions[s];
         TRY_OUT(open_device(&devices[s], about.devices[s], o.threads));
         sides[s] = (hwnas_side){networks[s]->name, networks[s]->graph, devices[s], o.precisions[s]};
+        hwnas_device_info info = {0};
+        hwnas_device_describe(&info, devices[s]);
+        hwnas_device_note_overflow(&info, networks[s]->graph, networks[s]->name);
     }
     TRY_OUT(take_samples(&samples, &about.n_runs, first, data, o.n_samples));
     note_slow(sides, about.n_runs);

@@ -171,6 +171,8 @@ static hwnas_status open_original(hwnas_original **out, const hwnas_base_model *
     hwnas_original *o = hwnas_alloc(sizeof *o);
     o->batch = batch;
     TRY_OUT(hwnas_onnx_load_batch(&graph, model->path, batch, NULL));
+    if (!model->n) /* once */
+        hwnas_onnx_tell_doubts(graph, model->path);
     TRY_OUT(hwnas_graph_fold(&o->graph, graph));
     if (!o->graph->n_inputs || o->graph->tensors[o->graph->inputs[0]].dims[0] != batch) {
         status =

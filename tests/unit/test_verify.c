@@ -207,6 +207,19 @@ static void references_agree(void **state)
     hwnas_device_close(cpu);
 }
 
+/* What the network itself makes NaN of is not the device's fault. */
+static void a_value_that_is_none_is_the_networks(void **state)
+{
+    (void)state;
+    hwnas_verified v = {
+        .against = "ref", .error = INFINITY, .tolerance = 1e-4, .output = "y", .wanted = NAN};
+    assert_int_equal(hwnas_verified_judge(&v, "cpu", HWNAS_F32), HWNAS_E_WRONG_RESULT);
+    assert_non_null(strstr(hwnas_last_error()->hint, "the network itself makes values"));
+    v.wanted = 1;
+    assert_int_equal(hwnas_verified_judge(&v, "cpu", HWNAS_F32), HWNAS_E_WRONG_RESULT);
+    assert_non_null(strstr(hwnas_last_error()->hint, "fault of the device's code"));
+}
+
 /* ---- The runner ---- */
 
 static void a_runner_verifies(void **state)
@@ -285,6 +298,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(networks_that_let_errors_grow_get_their_due),
         cmocka_unit_test(what_f16_has_no_room_for_is_not_compared),
         cmocka_unit_test(references_agree),
+        cmocka_unit_test(a_value_that_is_none_is_the_networks),
         cmocka_unit_test(a_runner_verifies),
         cmocka_unit_test(the_wire_refuses_half_an_answer),
     };
