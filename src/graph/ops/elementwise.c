@@ -14,6 +14,14 @@ hwnas_status hwnas_infer_same(const hwnas_graph *graph, const hwnas_node *node, 
     return HWNAS_OK;
 }
 
+hwnas_status hwnas_infer_floats(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out)
+{
+    if (hwnas_dtype_is_whole(hwnas_node_input(graph, node, 0)->dtype))
+        return hwnas_fail(HWNAS_E_INPUT, NULL, "'%s' takes floats, not whole numbers",
+                          node->op->name);
+    return hwnas_infer_same(graph, node, out);
+}
+
 bool hwnas_broadcast_shape(hwnas_tensor *out, const hwnas_tensor *a, const hwnas_tensor *b)
 {
     out->rank = a->rank > b->rank ? a->rank : b->rank;

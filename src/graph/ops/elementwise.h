@@ -7,6 +7,11 @@
 /* Shape of the first input. */
 hwnas_status hwnas_infer_same(const hwnas_graph *graph, const hwnas_node *node, hwnas_tensor *out);
 
+/* The same, of floats alone: what is written as several nodes would be another thing of whole
+ * numbers. */
+hwnas_status hwnas_infer_floats(const hwnas_graph *graph, const hwnas_node *node,
+                                hwnas_tensor *out);
+
 /* The common shape of two tensors: they are aligned at their last dimensions, and a dimension that
  * is 1 or absent is repeated (numpy's broadcasting). False when there is none; then `out` means
  * nothing. */

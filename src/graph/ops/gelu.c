@@ -42,6 +42,6 @@ const hwnas_op hwnas_op_gelu = {
     .max_inputs = 1,
     .is_elementwise = true,
     .keeps_zeros = true,
-    .infer = hwnas_infer_same,
+    .infer = hwnas_infer_floats,
     .compute = compute,
 };

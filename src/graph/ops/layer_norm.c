@@ -92,7 +92,7 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
                               node->op->name, hwnas_tensor_shape(weight).s,
                               hwnas_tensor_shape(hwnas_node_input(graph, node, 0)).s);
     }
-    return hwnas_infer_same(graph, node, out);
+    return hwnas_infer_floats(graph, node, out);
 }
 
 static void normalise(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,

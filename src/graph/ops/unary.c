@@ -114,7 +114,7 @@ UNARY(exp, EXP, "Exp", expf, hwnas_infer_same, "e to the power of x")
 UNARY(floor, FLOOR, "Floor", floorf, hwnas_infer_same, "the whole number before")
 UNARY(is_nan, IS_NAN, "IsNaN", is_nan, infer_truth, "whether x is not a number")
 UNARY(log, LOG, "Log", logf, hwnas_infer_same, "natural logarithm")
-UNARY(mish, MISH, "Mish", mish, hwnas_infer_same, "x tanh(log(1 + e^x))",
+UNARY(mish, MISH, "Mish", mish, hwnas_infer_floats, "x tanh(log(1 + e^x))",
       .class = HWNAS_CLASS_ACTIVATION)
 UNARY(neg, NEG, "Neg", negate, hwnas_infer_same, "-x")
 UNARY(not, NOT, "Not", invert, infer_truth, "1 where x is 0")
