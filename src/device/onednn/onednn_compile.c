@@ -14,7 +14,7 @@
 #include "device/onednn/depthwise.h"
 #include "device/onednn/changes.h"
 #include "device/onednn/dynamic.h"
-#include "device/onednn/functions.h"
+#include "device/onednn/function_loops.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/guard.h"
 #include "device/onednn/halves.h"

@@ -9,7 +9,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include "device/onednn/dynamic.h"
-#include "device/onednn/functions.h"
+#include "device/onednn/function_loops.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/lines.h"
 #include "device/onednn/onednn_steps.h"

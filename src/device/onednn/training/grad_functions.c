@@ -1,5 +1,5 @@
 /* grad_functions.c: functions of one value, sums and products of two, dropout. */
-#include "device/onednn/functions.h"
+#include "device/onednn/function_loops.h"
 #include "device/onednn/group.h"
 #include "device/onednn/primitive.h"
 #include "device/onednn/training/bf16.h"

@@ -1,6 +1,6 @@
-/* functions.h: functions of one value that stand alone, as steps of loops of ours. */
-#ifndef HWNAS_DEVICE_ONEDNN_FUNCTIONS_H
-#define HWNAS_DEVICE_ONEDNN_FUNCTIONS_H
+/* function_loops.h: functions of one value that stand alone, as steps of loops of ours. */
+#ifndef HWNAS_DEVICE_ONEDNN_FUNCTION_LOOPS_H
+#define HWNAS_DEVICE_ONEDNN_FUNCTION_LOOPS_H
 
 #include "device/onednn/group.h"
 #include "device/onednn/onednn_steps.h"

@@ -1,6 +1,6 @@
-/* functions.c: oneDNN 3.7 has no erf, few other functions, and a power by a call for each value;
+/* function_loops.c: oneDNN 3.7 has no erf, few other functions, and a power by a call for each value;
  * its tanh takes several times as long as these loops. */
-#include "device/onednn/functions.h"
+#include "device/onednn/function_loops.h"
 
 #include <math.h>
 #include <stdlib.h>
