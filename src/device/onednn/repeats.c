@@ -68,8 +68,8 @@ HWNAS_INLINE void take_rest(float *rest, const float *in, int64_t n, bool walks)
     }
 
 PAIR(slope, hwnas_pick(a < 0, a *b, a))
-PAIR(greatest, hwnas_pick((a > b) | (b != b), a, b))
-PAIR(least, hwnas_pick((a < b) | (b != b), a, b))
+PAIR(greatest, hwnas_pick((a > b) | (a != a), a, b))
+PAIR(least, hwnas_pick((a < b) | (a != a), a, b))
 PAIR(equal, hwnas_pick(a == b, 1, 0))
 PAIR(greater, hwnas_pick(a > b, 1, 0))
 PAIR(greater_or_equal, hwnas_pick(a >= b, 1, 0))
