@@ -164,8 +164,7 @@ bool hwnas_onednn_is_repeat(const hwnas_graph *graph, const hwnas_node *node)
            (node->op->id != HWNAS_OP_PRELU || !hwnas_node_is_whole(graph, node));
 }
 
-/* From one value to the next along dimension `i` of the output. */
-static int64_t stride_of(const hwnas_tensor *in, const hwnas_tensor *out, int i)
+int64_t hwnas_onednn_repeat_stride(const hwnas_tensor *in, const hwnas_tensor *out, int i)
 {
     const int axis = i - (out->rank - in->rank);
     int64_t stride = 1;
@@ -217,9 +216,9 @@ static hwnas_status compile(hwnas_onednn_step *step, const onednn_device *device
     (void)device;
     *r = (repeats){.run = loops[node->op->id], .n_inputs = node->n_inputs};
     for (int i = out->rank - 1; i >= 0; i--) {
-        int64_t strides[MOST];
+        int64_t strides[MOST] = {0};
         for (int k = 0; k < node->n_inputs; k++)
-            strides[k] = stride_of(hwnas_node_input(graph, node, k), out, i);
+            strides[k] = hwnas_onednn_repeat_stride(hwnas_node_input(graph, node, k), out, i);
         if (out->dims[i] > 1)
             add_dimension(r, out->dims[i], strides);
     }

@@ -1,6 +1,7 @@
 /* grad_elements.c: PReLU, choices, repetitions, casts and some functions, as floats in plain order;
  * and what has no gradient, such as a comparison. */
 #include "device/onednn/function_values.h"
+#include "device/onednn/repeats.h"
 #include "device/onednn/training/gradients.h"
 
 /* ---- Floats in plain order ---- */
@@ -100,18 +101,6 @@ typedef struct shares {
     int64_t dims[HWNAS_MAX_RANK], to[HWNAS_MAX_RANK], other[HWNAS_MAX_RANK], slope[HWNAS_MAX_RANK];
 } shares;
 
-/* From one value to the next along dimension `i` of `out`; 0 where it is repeated. */
-static int64_t stride_of(const hwnas_tensor *in, const hwnas_tensor *out, int i)
-{
-    const int axis = i - (out->rank - in->rank);
-    int64_t stride = 1;
-    if (axis < 0 || in->dims[axis] == 1)
-        return 0;
-    for (int k = axis + 1; k < in->rank; k++)
-        stride *= in->dims[k];
-    return stride;
-}
-
 /* `other` and `slope`: inputs, or -1. */
 static shares shares_of(const hwnas_tape *t, const hwnas_node *node, part which, int to, int other,
                         int slope)
@@ -121,9 +110,13 @@ static shares shares_of(const hwnas_tape *t, const hwnas_node *node, part which,
     s.n_rows = hwnas_tensor_count(out) / s.n;
     for (int i = 0; i < out->rank; i++) {
         s.dims[i] = out->dims[i];
-        s.to[i] = stride_of(hwnas_node_input(t->graph, node, to), out, i);
-        s.other[i] = other < 0 ? 0 : stride_of(hwnas_node_input(t->graph, node, other), out, i);
-        s.slope[i] = slope < 0 ? 0 : stride_of(hwnas_node_input(t->graph, node, slope), out, i);
+        s.to[i] = hwnas_onednn_repeat_stride(hwnas_node_input(t->graph, node, to), out, i);
+        s.other[i] =
+            other < 0 ? 0
+                      : hwnas_onednn_repeat_stride(hwnas_node_input(t->graph, node, other), out, i);
+        s.slope[i] =
+            slope < 0 ? 0
+                      : hwnas_onednn_repeat_stride(hwnas_node_input(t->graph, node, slope), out, i);
     }
     return s;
 }
