@@ -185,8 +185,17 @@ static void add_roof(const hwnas_axes *a, const char *style, double flops, doubl
 }
 
 /* Of products in lower types than the others. */
-static const char *const lower_rates[] = {"s8_flops_per_second", "bf16_flops_per_second"};
+static const struct lower_rate {
+    const char *key, *name;
+} lower_rates[] = {{"s8_flops_per_second", "s8"}, {"bf16_flops_per_second", "bf16"}};
 enum { N_LOWER = sizeof lower_rates / sizeof *lower_rates };
+
+/* Above the end of a roof. */
+static void name_roof(const hwnas_axes *a, const char *name, double flops)
+{
+    hwnas_axes_text(a, "tick legend", hwnas_axes_x(a, a->x_high) - 8,
+                    hwnas_axes_y(a, 1e-9 * flops) - 5, name);
+}
 
 /* The fastest of the caches, and the memory, which is the last. */
 static void add_roofs(const hwnas_axes *a, const json_t *roofline)
@@ -200,9 +209,14 @@ static void add_roofs(const hwnas_axes *a, const json_t *roofline)
     const double memory = number(json_array_get(bandwidths, n - 1), "bytes_per_second");
     add_roof(a, "roof cache", flops, fastest);
     add_roof(a, "roof", flops, memory);
-    for (size_t i = 0; i < N_LOWER; i++)
-        if (json_object_get(roofline, lower_rates[i]))
-            add_roof(a, "roof", number(roofline, lower_rates[i]), memory);
+    for (size_t i = 0; i < N_LOWER; i++) {
+        if (!json_object_get(roofline, lower_rates[i].key))
+            continue;
+        const double rate = number(roofline, lower_rates[i].key);
+        add_roof(a, "roof", rate, memory);
+        name_roof(a, lower_rates[i].name, rate);
+        name_roof(a, text(roofline, "precision"), flops);
+    }
 }
 
 static void include_roofs(hwnas_axes *a, const json_t *roofline)
@@ -214,8 +228,8 @@ static void include_roofs(hwnas_axes *a, const json_t *roofline)
     include(&a->x_low, &a->x_high, flops / memory);
     include(&a->y_low, &a->y_high, 1e-9 * flops);
     for (size_t i = 0; i < N_LOWER; i++)
-        if (json_object_get(roofline, lower_rates[i]))
-            include(&a->y_low, &a->y_high, 1e-9 * number(roofline, lower_rates[i]));
+        if (json_object_get(roofline, lower_rates[i].key))
+            include(&a->y_low, &a->y_high, 1e-9 * number(roofline, lower_rates[i].key));
 }
 
 static const char *const styles[] = {"compute", "cache", "memory"};

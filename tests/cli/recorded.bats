@@ -322,3 +322,14 @@ for which in ("middle", "end"):
     assert len(set(found)) == len(found) > 1, ticks
 END
 }
+
+@test "a network with products in bytes has a roof for them" {
+    share_rooflines
+    "$HWNAS" export --space mnist_cnn --format onnx --dtype s8 --out s8.onnx 2>/dev/null
+    "$HWNAS" profile s8.onnx --layers --seconds 0.1 --save p.json >out 2>err
+    says out "*GFLOP/s*in s8 *, memory*"
+    is p.json 'd["rows"][0]["layers"]["roofline"]["s8_flops_per_second"] > 0 and d["rows"][0]["layers"]["roofline"]["precision"] == "f32"'
+    "$HWNAS" report p.json --svg roofline --out roof.svg
+    grep -q ">s8</text>" roof.svg
+    grep -q ">f32</text>" roof.svg
+}
