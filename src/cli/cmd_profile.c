@@ -36,7 +36,7 @@ hwnas_status hwnas_cmd_profile(int argc, char **argv)
          "open dimensions of ONNX: ids=1x128; by name n=128; a sweep n={1,8}"},
         {"threads", 't', HWNAS_OPTION_TEXT, &lists.threads, "LIST", "numbers, or all (1)"},
         {"dtype", 0, HWNAS_OPTION_TEXT, &lists.precisions, "LIST",
-         "f32, tf32, bf16, f16, s8, w8, w4; mixed, mixed-bf16: part s8 (f32)"},
+         "f32, tf32, bf16, f16, s8, w8, w4; mixed, mixed-bf16: by layer (f32)"},
         {"max-error", 0, HWNAS_OPTION_NUMBER | HWNAS_OPTION_RARE, &lists.max_error, "PERCENT",
          "mixed: largest difference from f32, of the largest output (5)"},
         {"data", 0, HWNAS_OPTION_LIST | HWNAS_OPTION_RARE, &data.files, "FILE",
