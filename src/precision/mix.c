@@ -60,7 +60,7 @@ bool hwnas_mix_has_time(chooser *c, int n)
     return has;
 }
 
-static hwnas_measure_options measuring(const chooser *c)
+hwnas_measure_options hwnas_mix_measuring(const chooser *c)
 {
     hwnas_measure_options out = HWNAS_MEASURE_DEFAULTS;
     if (c->options->as)
@@ -132,7 +132,7 @@ static hwnas_status time_kind(chooser *c, hwnas_precision kind, const int *nodes
 static hwnas_status time_layers(chooser *c)
 {
     hwnas_mix *mix = c->mix;
-    hwnas_measure_options how = measuring(c);
+    hwnas_measure_options how = hwnas_mix_measuring(c);
     const size_t n_kinds = c->takes_bf16 ? TIMED_KINDS : TIMED_KINDS - 1;
     const size_t rounds = c->options->is_quick ? 1 : ROUNDS;
     hwnas_status status = HWNAS_OK;
@@ -178,7 +178,7 @@ hwnas_status hwnas_mix_judge(bool *fits, hwnas_mix_way *way, chooser *c)
 static hwnas_status measure(chooser *c, hwnas_graph *const *graphs)
 {
     hwnas_mix *mix = c->mix;
-    hwnas_measure_options how = measuring(c);
+    hwnas_measure_options how = hwnas_mix_measuring(c);
     const hwnas_graph *there[HWNAS_MIX_WAYS];
     hwnas_precision floats[HWNAS_MIX_WAYS];
     int way_of[HWNAS_MIX_WAYS], n = 0;
@@ -292,8 +292,8 @@ static void tell_length(const chooser *c)
 {
     const double n = (double)c->mix->n_layers, n_each = hwnas_mix_tries(n);
     const int n_kinds = c->takes_bf16 ? 2 : 1, n_ways = 2 * n_kinds + 1;
-    const double about =
-        n_kinds * (n + n_each) * c->one_try + (n_kinds + 1 + n_ways) * measuring(c).max_seconds;
+    const double about = n_kinds * (n + n_each) * c->one_try +
+                         (n_kinds + 1 + n_ways) * hwnas_mix_measuring(c).max_seconds;
     if (!c->options->is_quick && about > LONG_SECONDS)
         hwnas_log(
             HWNAS_LOG_NOTE,

@@ -93,11 +93,6 @@ static int by_cost(const void *a, const void *b)
     return x->layer < y->layer ? -1 : x->layer > y->layer;
 }
 
-static double power(hwnas_output_error e)
-{
-    return e.noise * e.noise;
-}
-
 /* False: too little is gained. */
 static bool add_step(step *out, const layer *l, size_t i, hwnas_precision to, double gain,
                      double noise)
@@ -117,15 +112,16 @@ static size_t steps_of(step *out, const chooser *c, size_t i, bool with_bf16)
     const double s8_gain = l->f32_seconds - l->s8_seconds;
     const double bf16_gain = l->f32_seconds - l->bf16_seconds;
     step whole, half;
-    const bool has_s8 = add_step(&whole, l, i, HWNAS_S8, s8_gain, power(l->alone));
-    if (!with_bf16 || !add_step(&half, l, i, HWNAS_BF16, bf16_gain, power(l->bf16_alone)) ||
+    const bool has_s8 = add_step(&whole, l, i, HWNAS_S8, s8_gain, hwnas_mix_power(l->alone));
+    if (!with_bf16 ||
+        !add_step(&half, l, i, HWNAS_BF16, bf16_gain, hwnas_mix_power(l->bf16_alone)) ||
         (has_s8 && whole.cost <= half.cost)) {
         *out = whole;
         return has_s8;
     }
     out[0] = half;
     return 1 + add_step(&out[1], l, i, HWNAS_S8, s8_gain - bf16_gain,
-                        power(l->alone) - power(l->bf16_alone));
+                        hwnas_mix_power(l->alone) - hwnas_mix_power(l->bf16_alone));
 }
 
 /* Of all layers, the cheapest first; returns how many. */
@@ -224,101 +220,6 @@ static hwnas_status choose_others(hwnas_mix_way *way, chooser *c, const step *or
     return HWNAS_OK;
 }
 
-/* ---- Of few layers, all choices ---- */
-
-enum {
-    MOST_CHOICES = 6561, /* eight layers in three precisions */
-    MOST_TRIES = 64,     /* that are run */
-};
-/* As their noise adds up nearly, a choice may have this much of what is known to fit. */
-#define SLACK 1.5
-
-typedef struct choice {
-    double seconds, noise; /* of all layers, each as it is alone; power */
-    int number;            /* a digit for each layer */
-} choice;
-
-static const hwnas_precision digits[] = {HWNAS_F32, HWNAS_S8, HWNAS_BF16};
-
-static int by_seconds(const void *a, const void *b)
-{
-    const choice *x = a, *y = b;
-    if (x->seconds != y->seconds)
-        return x->seconds < y->seconds ? -1 : 1;
-    return x->number - y->number;
-}
-
-static void add_layer(choice *out, const layer *l, hwnas_precision kind)
-{
-    out->seconds += kind == HWNAS_S8     ? l->s8_seconds
-                    : kind == HWNAS_BF16 ? l->bf16_seconds
-                                         : l->f32_seconds;
-    out->noise += kind == HWNAS_S8     ? power(l->alone)
-                  : kind == HWNAS_BF16 ? power(l->bf16_alone)
-                                       : 0;
-}
-
-static void take_choice(chooser *c, int number, int n_kinds)
-{
-    for (size_t i = 0; i < c->mix->n_layers; i++, number /= n_kinds)
-        c->kinds[c->mix->layers[i].node] = digits[number % n_kinds];
-}
-
-/* Those that take less than `now` and are not much noisier, the fastest first; returns how many. */
-static size_t list_choices(choice *out, const chooser *c, int n_choices, int n_kinds,
-                           const choice *now)
-{
-    size_t n = 0;
-    for (int number = 0; number < n_choices; number++) {
-        choice one = {.number = number};
-        for (size_t i = 0, left = (size_t)number; i < c->mix->n_layers; i++) {
-            add_layer(&one, &c->mix->layers[i], digits[left % (size_t)n_kinds]);
-            left /= (size_t)n_kinds;
-        }
-        if (one.seconds < (1 - LEAST_GAIN) * now->seconds && one.noise <= SLACK * now->noise)
-            out[n++] = one;
-    }
-    qsort(out, n, sizeof *out, by_seconds);
-    return n;
-}
-
-/* The greedy order leaves a gap where layers are few: the last that fits may be a small one, beside
- * a large one that does not. The fastest choice that fits takes the place of what is there. */
-static hwnas_status choose_of_all(hwnas_mix_way *way, chooser *c, bool with_bf16)
-{
-    const int n_kinds = with_bf16 ? 3 : 2;
-    const size_t n = c->mix->n_layers;
-    int n_choices = 1;
-    choice now = {0};
-    for (size_t i = 0; i < n && n_choices <= MOST_CHOICES; i++)
-        n_choices *= n_kinds;
-    if (n_choices > MOST_CHOICES || c->options->is_quick)
-        return HWNAS_OK;
-    hwnas_precision *before = hwnas_alloc((n + 1) * sizeof *before);
-    choice *choices = hwnas_alloc((size_t)n_choices * sizeof *choices);
-    for (size_t i = 0; i < n; i++) {
-        before[i] = c->kinds[c->mix->layers[i].node];
-        add_layer(&now, &c->mix->layers[i], before[i]);
-    }
-    const size_t n_listed = list_choices(choices, c, n_choices, n_kinds, &now);
-    hwnas_status status = HWNAS_OK;
-    bool fits = false;
-    for (size_t k = 0; k < n_listed && k < MOST_TRIES && !fits && hwnas_mix_has_time(c, 1); k++) {
-        hwnas_mix_way seen = {.floats = way->floats};
-        take_choice(c, choices[k].number, n_kinds);
-        status = hwnas_mix_judge(&fits, &seen, c);
-        if (status != HWNAS_OK)
-            break;
-        if (fits)
-            take_figures(way, &seen);
-    }
-    for (size_t i = 0; i < n && !fits; i++)
-        c->kinds[c->mix->layers[i].node] = before[i];
-    free(choices);
-    free(before);
-    return status;
-}
-
 static int count(const chooser *c, hwnas_precision kind)
 {
     int n = 0;
@@ -343,7 +244,7 @@ hwnas_status hwnas_mix_choose_layers(chooser *c, int w)
     if (status == HWNAS_OK)
         status = choose_others(mixed, c, order, n_first, n);
     if (status == HWNAS_OK)
-        status = choose_of_all(mixed, c, w == HWNAS_MIX_MIXED_BF16);
+        status = hwnas_mix_choose_of_all(mixed, c, w == HWNAS_MIX_MIXED_BF16);
     mixed->n_s8 = count(c, HWNAS_S8);
     mixed->n_bf16 = count(c, HWNAS_BF16);
     mixed->fits = true;
