@@ -13,6 +13,7 @@ setup_file() { # no measurement is taken again and again because the other core 
 }
 
 @test "latency_table" { measures benchmarks/latency_table --quick --minutes 0.05 --networks 4 nas_bench_201; }
+@test "decode" { measures benchmarks/decode --quick; }
 @test "mix_exhaustive" { measures benchmarks/mix_exhaustive --quick; }
 @test "search_device" { measures "$here/search_device" --quick --studies "$BATS_TEST_TMPDIR/studies"; }
 @test "training" {

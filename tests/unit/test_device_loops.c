@@ -1,5 +1,5 @@
-/* test_device_loops.c: what `cpu` runs in vectorised loops of ours, node by node: functions of one
- * value, choices and comparisons, reductions, pools of volumes; against `ref`. */
+/* test_device_loops.c: what `cpu` runs in vectorised loops of ours, node by node: short products,
+ * functions of one value, choices and comparisons, reductions, pools of volumes; against `ref`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,6 +54,41 @@ static void run_with(float *out, hwnas_device *device, const hwnas_graph *graph,
     ok(hwnas_device_compile(&exec, device, graph, NULL));
     ok(exec->ops->run(exec, inputs, &out));
     hwnas_exec_free(exec);
+}
+
+/* ---- Products ---- */
+
+/* Of matrices that come of a run. Short ones are ours, the others oneDNN's. */
+static void short_products(void **state)
+{
+    static const struct {
+        int64_t rows[4], matrix[4];
+        const char *how;
+    } cases[] = {
+        {{1, 1, 1, 7}, {1, 1, 7, 16}, "own loops"},
+        {{1, 12, 1, 64}, {1, 12, 64, 129}, "own loops"}, /* one more token of GPT-2 */
+        {{1, 3, 3, 64}, {1, 3, 64, 129}, "own loops"},   /* and of SmolLM */
+        {{2, 3, 2, 5}, {1, 3, 5, 31}, "own loops"},
+        {{1, 3, 4, 1}, {2, 1, 1, 33}, "own loops"},
+        {{2, 1, 4, 40}, {1, 3, 40, 48}, "own loops"},
+        {{1, 8, 2, 200}, {1, 8, 200, 300}, "own loops"}, /* on two threads */
+        {{1, 2, 5, 8}, {1, 2, 8, 32}, "partition"},
+        {{1, 2, 1, 64}, {1, 2, 64, 15}, "partition"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char what[32];
+        int inputs[2], out;
+        hwnas_graph *graph = hwnas_graph_new("product", 1);
+        snprintf(what, sizeof what, "product %zu", i);
+        ok(hwnas_graph_add_input(&inputs[0], graph, "rows", HWNAS_FLOAT32, 4, cases[i].rows));
+        ok(hwnas_graph_add_input(&inputs[1], graph, "matrix", HWNAS_FLOAT32, 4, cases[i].matrix));
+        ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("matmul"), "product", NULL, 2, inputs,
+                                false));
+        hwnas_graph_add_output(graph, out);
+        agrees(what, graph, HWNAS_OP_MATMUL, cases[i].how);
+        hwnas_graph_free(graph);
+    }
 }
 
 /* ---- Functions of one value ---- */
@@ -509,6 +544,7 @@ static void pools_behind_a_reshape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_products),
         cmocka_unit_test(functions_are_right_everywhere),
         cmocka_unit_test(functions_of_any_shape),
         cmocka_unit_test(sines),

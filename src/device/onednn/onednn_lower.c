@@ -16,6 +16,7 @@
 #include "device/onednn/plain_pools.h"
 #include "device/onednn/reduces.h"
 #include "device/onednn/repeats.h"
+#include "device/onednn/short_products.h"
 #include "device/onednn/windows.h"
 #include "graph/op.h"
 #include "graph/ops/recurrent.h"
@@ -292,7 +293,6 @@ static void lower_quantize(op *o)
 }
 
 #define OWN dnnl_graph_op_wildcard, no_attributes
-
 /* Of several rows for one operator the first that fits counts. */
 static const struct rule {
     hwnas_op_id op;
@@ -308,8 +308,7 @@ static const struct rule {
     {HWNAS_OP_BATCH_NORM, dnnl_graph_op_batch_norm_inference, lower_batch_norm, NULL, NULL},
     {HWNAS_OP_CAST, dnnl_graph_op_type_cast, no_attributes, NULL, NULL},
     {HWNAS_OP_CLIP, dnnl_graph_op_clamp, lower_clip, NULL, NULL},
-    /* oneDNN puts all else of four dimensions into the layout of images first, and back afterwards.
-     */
+    /* oneDNN turns all else of four dimensions into its layout of images and back. */
     {HWNAS_OP_CONCAT, dnnl_graph_op_concat, lower_axis, hwnas_onednn_joins_channels, NULL},
     {HWNAS_OP_CONCAT, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_CONV, OWN, hwnas_onednn_is_wrong, &hwnas_onednn_loops},
@@ -364,17 +363,16 @@ static const struct rule {
     {HWNAS_OP_ZERO, OWN, NULL, &hwnas_onednn_loops},
 };
 
-/* What oneDNN lacks: the operator's own loops. */
-static const struct rule plain = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_loops};
-
-static const struct rule pads = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_pads},
+/* What oneDNN lacks, or is slow at. */
+static const struct rule plain = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_loops},
+                         pads = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_pads},
                          cum_sums = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_cum_sums},
                          repeats = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_repeats},
                          reduces = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_reduces},
-                         functions = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_functions};
-
-/* Of whole numbers: found in the run. */
-static const struct rule run_time_quantize = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_quantize};
+                         functions = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_functions},
+                         short_products = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_short_products},
+                         /* whose scale is found in the run */
+    quantize = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_quantize};
 
 static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas_node *node)
 {
@@ -382,7 +380,7 @@ static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas
     const bool stays = !hwnas_onednn_changes_type(source, node);
     if (stays && node->op->id == HWNAS_OP_QUANTIZE_LINEAR &&
         hwnas_onednn_quantizes_all_alike(graph, node))
-        return &run_time_quantize;
+        return &quantize;
     if (stays && (node->op->id == HWNAS_OP_PAD || node->op->id == HWNAS_OP_CUM_SUM))
         return node->op->id == HWNAS_OP_PAD ? &pads : &cum_sums;
     if (stays && hwnas_onednn_is_repeat(graph, node))
@@ -390,6 +388,8 @@ static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas
     /* oneDNN's floats do not round, wrap or cut off as whole numbers do. */
     if (stays && (hwnas_node_is_whole(graph, node) || node->op->id == HWNAS_OP_CAST))
         return hwnas_onednn_is_reduce(graph, node) ? &reduces : &plain;
+    if (hwnas_onednn_is_short_product(source, node))
+        return &short_products;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].op == node->op->id && (!rules[i].fits || rules[i].fits(graph, node)))
             return &rules[i];

@@ -192,7 +192,7 @@ void hwnas_packed_rows_take(hwnas_packed_rows *r, const float *in)
 }
 
 /* One tile times `n` vectors; `n` and `bits` are constants where it is called. Halves for AVX2, as
- * in rows.c: first one half of a group, then the other. */
+ * in rows.c: both of a line of codes at once, so that memory is read in one stream. */
 #define MULTIPLY_TILE(NAME, PARTS, FLOATS, WHOLES, WORDS)                                          \
     HWNAS_INLINE void NAME(hwnas_vector *out, const hwnas_packed_rows *r, int64_t tile, int n,     \
                            int bits)                                                               \
@@ -200,41 +200,42 @@ void hwnas_packed_rows_take(hwnas_packed_rows *r, const float *in)
         enum { CHAINS = MAX_VECTORS, LENGTH = HWNAS_LANES / PARTS };                               \
         const int per_word = WORD / bits, apart = CHAINS / n;                                      \
         const int64_t n_in = r->n_groups * r->group, n_words = r->group / per_word;                \
-        const uint32_t *codes = r->codes + tile * HWNAS_LANES * r->n_groups * n_words;             \
-        const int64_t lanes = tile * HWNAS_LANES * r->n_groups;                                    \
+        const uint32_t *at = r->codes + tile * HWNAS_LANES * r->n_groups * n_words;                \
+        int64_t lanes = tile * HWNAS_LANES * r->n_groups;                                          \
         FLOATS totals[CHAINS][PARTS] = {{{0}}};                                                    \
-        for (int64_t g = 0; g < r->n_groups; g++, codes += HWNAS_LANES * n_words)                  \
-            for (int p = 0; p < PARTS; p++) {                                                      \
-                const float *in = r->in + g * r->group;                                            \
-                const uint32_t *at = codes + p * LENGTH;                                           \
-                FLOATS sums[CHAINS] = {{0}}, zero = (FLOATS){0} + 1;                               \
-                if (r->zeros)                                                                      \
-                    zero = *(const FLOATS *)(r->zeros + lanes + g * HWNAS_LANES + p * LENGTH);     \
-                for (int v = 0; v < n; v++)                                                        \
-                    sums[v * apart] = zero * r->sums[v * r->n_groups + g];                         \
-                for (int i = 0; i < r->group; i += per_word, at += HWNAS_LANES) {                  \
-                    const WHOLES word = *(const WHOLES *)at;                                       \
-                    if (p == 0)                                                                    \
-                        hwnas_prefetch((const char *)at + AHEAD);                                  \
-                    _Pragma("GCC unroll 8") for (int k = 0; k < per_word; k++)                     \
-                    {                                                                              \
-                        WHOLES one = word & (int32_t)(((1U << bits) - 1) << (k * bits));           \
-                        if (k == per_word - 1)                                                     \
-                            one = (WHOLES)((WORDS)word >> (WORD - bits));                          \
-                        const FLOATS weight = __builtin_convertvector(one, FLOATS);                \
-                        _Pragma("GCC unroll 4") for (int v = 0; v < n; v++)                        \
-                            sums[v * apart + k % apart] += weight * in[v * n_in + i + k];          \
-                    }                                                                              \
-                }                                                                                  \
-                const FLOATS scale =                                                               \
-                    *(const FLOATS *)(r->scales + lanes + g * HWNAS_LANES + p * LENGTH);           \
-                _Pragma("GCC unroll 4") for (int v = 0; v < n; v++)                                \
+        for (int64_t g = 0; g < r->n_groups; g++, lanes += HWNAS_LANES) {                          \
+            const float *in = r->in + g * r->group;                                                \
+            FLOATS sums[CHAINS][PARTS] = {{{0}}};                                                  \
+            for (int i = 0; i < r->group; i += per_word, at += HWNAS_LANES) {                      \
+                WHOLES words[PARTS];                                                               \
+                for (int p = 0; p < PARTS; p++)                                                    \
+                    words[p] = *(const WHOLES *)(at + p * LENGTH);                                 \
+                hwnas_prefetch((const char *)at + AHEAD);                                          \
+                _Pragma("GCC unroll 8") for (int k = 0; k < per_word; k++)                         \
+                    _Pragma("GCC unroll 2") for (int p = 0; p < PARTS; p++)                        \
                 {                                                                                  \
-                    for (int k = 1; k < apart; k++)                                                \
-                        sums[v * apart] += sums[v * apart + k];                                    \
-                    totals[v][p] += scale * sums[v * apart];                                       \
+                    WHOLES one = words[p] & (int32_t)(((1U << bits) - 1) << (k * bits));           \
+                    if (k == per_word - 1)                                                         \
+                        one = (WHOLES)((WORDS)words[p] >> (WORD - bits));                          \
+                    const FLOATS weight = __builtin_convertvector(one, FLOATS);                    \
+                    _Pragma("GCC unroll 4") for (int v = 0; v < n; v++)                            \
+                        sums[v * apart + k % apart][p] += weight * in[v * n_in + i + k];           \
                 }                                                                                  \
             }                                                                                      \
+            for (int p = 0; p < PARTS; p++) {                                                      \
+                const FLOATS scale = *(const FLOATS *)(r->scales + lanes + p * LENGTH);            \
+                FLOATS zero = (FLOATS){0} + 1;                                                     \
+                if (r->zeros)                                                                      \
+                    zero = *(const FLOATS *)(r->zeros + lanes + p * LENGTH);                       \
+                _Pragma("GCC unroll 4") for (int v = 0; v < n; v++)                                \
+                {                                                                                  \
+                    FLOATS sum = zero * r->sums[v * r->n_groups + g];                              \
+                    for (int k = 0; k < apart; k++)                                                \
+                        sum += sums[v * apart + k][p];                                             \
+                    totals[v][p] += scale * sum;                                                   \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
         memcpy(out, totals, (size_t)n * sizeof *out);                                              \
     }
 

@@ -13,7 +13,7 @@ enum {
     MAX_VECTORS = HWNAS_PACKED_VECTORS,
     /* Networks with more weights, in bytes, read them from beyond the second cache in each run. */
     STREAMED = 1 << 23,
-    AHEAD = 16384, /* then so many are asked for early; docs/engine.md */
+    AHEAD = 16384, /* then so many are asked for early, by Intel's processors; docs/engine.md */
 };
 
 typedef struct rows {
@@ -154,6 +154,16 @@ static int64_t bytes_of_weights(const hwnas_graph *graph)
     return bytes;
 }
 
+/* AMD's (Zen 3) ask early enough by themselves, and are slower where they are told to. */
+static bool asks_late(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_is("intel");
+#else
+    return false;
+#endif
+}
+
 hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_device *device,
                                        const hwnas_onednn_source *source,
                                        const hwnas_onednn_group *group, hwnas_arena *arena)
@@ -168,7 +178,7 @@ hwnas_status hwnas_onednn_rows_compile(hwnas_onednn_step *step, const onednn_dev
     r->n_tiles = (r->n_out + HWNAS_LANES - 1) / HWNAS_LANES;
     const size_t bias_bytes = (size_t)r->n_out * sizeof *r->bias;
     r->is_by_halves = hwnas_onednn_ends_at_avx2();
-    r->is_streamed = bytes_of_weights(graph) > STREAMED;
+    r->is_streamed = asks_late() && bytes_of_weights(graph) > STREAMED;
     TRY(take_weights(r, &step->bytes, device, source, root, step->name));
     if (group->bias >= 0) {
         TRY(hwnas_try_alloc(&bias, bias_bytes, step->name));

@@ -1,0 +1,13 @@
+/* short_products.h: products of a few rows with matrices that are computed in the run, as the
+ * attention of one more token has them: a step of a loop of ours, of plain tensors. A partition of
+ * oneDNN's takes longer to begin than such a product takes. */
+#ifndef HWNAS_DEVICE_ONEDNN_SHORT_PRODUCTS_H
+#define HWNAS_DEVICE_ONEDNN_SHORT_PRODUCTS_H
+
+#include "device/onednn/onednn_steps.h"
+#include "device/onednn/source.h"
+
+bool hwnas_onednn_is_short_product(const hwnas_onednn_source *source, const hwnas_node *node);
+extern const hwnas_onednn_kind hwnas_onednn_short_products;
+
+#endif
