@@ -10,22 +10,6 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-uint16_t hwnas_bfloat16_of(float value)
-{
-    const uint32_t bits = bits_of(value);
-    if (isnan(value)) /* stays one, whatever is cut off */
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float hwnas_bfloat16_value(uint16_t bfloat16)
-{
-    const uint32_t bits = (uint32_t)bfloat16 << 16;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 uint16_t hwnas_half_of(float value)
 {
     const uint32_t bits = bits_of(value), size = bits & 0x7fffffff;

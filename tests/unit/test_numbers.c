@@ -325,6 +325,14 @@ static void halves_are_rounded_to_the_nearest(void **state)
     assert_int_equal(hwnas_bfloat16_of(1 + 0x1p-8f), 0x3f80); /* half way: to the even one */
     assert_int_equal(hwnas_bfloat16_of(1 + 3 * 0x1p-8f), 0x3f82);
     assert_int_equal(hwnas_bfloat16_of(NAN) & 0x7fc0, 0x7fc0);
+    /* Of these the upper half is infinity's, or rounding carries into the sign. */
+    static const uint32_t nans[] = {0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff};
+    for (size_t i = 0; i < COUNT(nans); i++) {
+        float value;
+        memcpy(&value, &nans[i], sizeof value);
+        assert_true(isnan(hwnas_bfloat16_value(hwnas_bfloat16_of(value))));
+    }
+    assert_int_equal(hwnas_bfloat16_of(-INFINITY), 0xff80);
 }
 
 int main(int argc, char **argv)

@@ -1,8 +1,9 @@
 /* grad_functions.c: functions of one value, sums and products of two, dropout. */
+#include "base/half.h"
 #include "device/onednn/function_loops.h"
 #include "device/onednn/group.h"
 #include "device/onednn/primitive.h"
-#include "device/onednn/training/bf16.h"
+#include "device/onednn/simd.h"
 #include "device/onednn/training/gradients.h"
 
 /* ---- Functions ---- */
@@ -392,7 +393,7 @@ HWNAS_CLONES static void drop_low(uint16_t *restrict out, const uint16_t *restri
                                   const dropout *d, uint32_t seed, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++)
-        out[i] = hwnas_to_bf16(hwnas_from_bf16(in[i]) * keep(d, seed, i));
+        out[i] = hwnas_bfloat16_of(hwnas_bfloat16_value(in[i]) * keep(d, seed, i));
 }
 
 static void drop(const hwnas_tape *t, const void *settings, void *const *values)

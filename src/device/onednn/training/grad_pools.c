@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/onednn/training/bf16.h"
+#include "base/half.h"
+#include "device/onednn/simd.h"
 #include "device/onednn/training/gradients.h"
 #include "device/onednn/windows.h"
 
@@ -112,7 +113,8 @@ static hwnas_status means_of(means *out, const hwnas_tape *t, const hwnas_node *
 
 HWNAS_INLINE float load(const void *values, int64_t i, bool is_float)
 {
-    return is_float ? ((const float *)values)[i] : hwnas_from_bf16(((const uint16_t *)values)[i]);
+    return is_float ? ((const float *)values)[i]
+                    : hwnas_bfloat16_value(((const uint16_t *)values)[i]);
 }
 
 HWNAS_INLINE void store(void *values, int64_t i, bool is_float, float x)
@@ -120,7 +122,7 @@ HWNAS_INLINE void store(void *values, int64_t i, bool is_float, float x)
     if (is_float)
         ((float *)values)[i] = x;
     else
-        ((uint16_t *)values)[i] = hwnas_to_bf16(x);
+        ((uint16_t *)values)[i] = hwnas_bfloat16_of(x);
 }
 
 enum { AT_ONCE = 512 }; /* values of a row that are summed side by side */

@@ -1,5 +1,6 @@
 /* grad_shapes.c: what moves values: views where they may stay where they are. */
-#include "device/onednn/training/bf16.h"
+#include "base/half.h"
+#include "device/onednn/simd.h"
 #include "device/onednn/training/gradients.h"
 
 /* ---- The same values in another shape ---- */
@@ -276,7 +277,7 @@ static void gather(const hwnas_tape *t, const void *settings, void *const *value
             memcpy((float *)values[2] + i * r->width, row, (size_t)r->width * sizeof *row);
         else
             for (int64_t k = 0; k < r->width; k++)
-                ((uint16_t *)values[2])[i * r->width + k] = hwnas_to_bf16(row[k]);
+                ((uint16_t *)values[2])[i * r->width + k] = hwnas_bfloat16_of(row[k]);
     }
 }
 
@@ -294,9 +295,10 @@ static void scatter(const hwnas_tape *t, const void *settings, void *const *valu
             if (row % n_threads != thread)
                 continue;
             for (int64_t k = 0; k < r->width; k++)
-                sum[k] += r->type == dnnl_f32
-                              ? ((const float *)values[0])[i * r->width + k]
-                              : hwnas_from_bf16(((const uint16_t *)values[0])[i * r->width + k]);
+                sum[k] +=
+                    r->type == dnnl_f32
+                        ? ((const float *)values[0])[i * r->width + k]
+                        : hwnas_bfloat16_value(((const uint16_t *)values[0])[i * r->width + k]);
         }
 }
 

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "device/onednn/training/bf16.h"
+#include "base/half.h"
+#include "device/onednn/simd.h"
 #include "device/onednn/training/gradients.h"
 #include "graph/loss.h"
 
@@ -19,7 +20,7 @@ static void load_row(float *out, const void *values, int64_t first, const loss *
 {
     for (int64_t i = 0; i < l->width; i++)
         out[i] = l->type == dnnl_f32 ? ((const float *)values)[first + i]
-                                     : hwnas_from_bf16(((const uint16_t *)values)[first + i]);
+                                     : hwnas_bfloat16_value(((const uint16_t *)values)[first + i]);
 }
 
 static void store_row(void *values, int64_t first, const float *row, const loss *l)
@@ -28,7 +29,7 @@ static void store_row(void *values, int64_t first, const float *row, const loss 
         if (l->type == dnnl_f32)
             ((float *)values)[first + i] = row[i];
         else
-            ((uint16_t *)values)[first + i] = hwnas_to_bf16(row[i]);
+            ((uint16_t *)values)[first + i] = hwnas_bfloat16_of(row[i]);
 }
 
 static void sum_losses(const loss *l, void *const *values)
