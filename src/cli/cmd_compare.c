@@ -64,7 +64,9 @@ static hwnas_status run_baseline(hwnas_baseline_options *baseline, bool as_json)
         return hwnas_fail(HWNAS_E_USAGE, NULL, "--tolerance is a share, 0.05 for 5 %%");
     if (baseline->tolerance <= 0)
         baseline->tolerance = DBL_MIN; /* the library takes 0 for its default */
-    TRY(hwnas_compare_baseline(&report, baseline));
+    const hwnas_status status = hwnas_compare_baseline(&report, baseline);
+    hwnas_show_progress(NULL, NULL);
+    TRY(status);
     return hwnas_print_report(report, as_json ? HWNAS_JSON : HWNAS_TEXT);
 }
 
@@ -131,6 +133,7 @@ static hwnas_status compare_devices(hwnas_profile_options *models,
     hwnas_status status = hwnas_sweep_samples(models, &read, data, max_loss);
     if (status == HWNAS_OK)
         status = hwnas_compare(&report, compare);
+    hwnas_show_progress(NULL, NULL);
     hwnas_data_read_done(&read);
     return status == HWNAS_OK ? hwnas_print_report(report, format) : status;
 }
@@ -259,6 +262,7 @@ hwnas_status hwnas_cmd_compare(int argc, char **argv)
     models.models = lists.models;
     models.n_models = (size_t)n;
     models.cancel = hwnas_stop_on_signals();
+    models.progress = hwnas_show_progress;
     if (outputs)
         return hwnas_compare_outputs_run(&models, &lists, &data, baseline.tolerance, format);
     compare.models = baseline.models = &models;

@@ -88,6 +88,8 @@ static hwnas_status look(hwnas_baseline_row *row, hwnas_profile *now, const hwna
 
 static bool is_asked(const hwnas_sweep *asked, const hwnas_profile_row *row)
 {
+    if (row->status != HWNAS_OK)
+        return false;
     for (int i = 0; i < asked->n_models; i++)
         if (!strcmp(asked->models[i], row->model))
             return true;
@@ -139,12 +141,16 @@ hwnas_status hwnas_baseline_measure(hwnas_baseline *baseline, hwnas_profile *now
     TRY(check(recorded, asked));
     baseline->now = now;
     baseline->rows = hwnas_alloc(recorded->n_rows * sizeof *baseline->rows);
+    size_t n_asked = 0;
+    for (size_t i = 0; i < recorded->n_rows; i++)
+        n_asked += is_asked(asked, &recorded->rows[i]);
     for (size_t i = 0; i < recorded->n_rows; i++) {
         const hwnas_profile_row *before = &recorded->rows[i];
-        if (before->status != HWNAS_OK || !is_asked(asked, before))
+        if (!is_asked(asked, before))
             continue;
         hwnas_baseline_row *row = &baseline->rows[baseline->n];
         row->before = before;
+        hwnas_sweep_tell(asked, before, baseline->n + 1, n_asked);
         TRY(look(row, now, asked, baseline->tolerance));
         baseline->n++;
     }

@@ -245,7 +245,7 @@ static hwnas_status measure(cursor *c, hwnas_mix *mix)
         options.exec.precision = mix->ways[mix->chosen].floats;
     }
     row->command = tell_command(c, row, &options);
-    hwnas_sweep_tell(s, row, c->profile->n_rows);
+    hwnas_sweep_tell(s, row, c->profile->n_rows, 0);
     if (is_here) {
         if (row->status == HWNAS_OK)
             row->status = run_one(row, c, &options);

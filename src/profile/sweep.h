@@ -45,8 +45,10 @@ typedef struct hwnas_sweep {
 
 /* The most that are asked for anywhere. */
 int hwnas_sweep_threads(const hwnas_sweep *sweep);
-/* Says that a row is measured next, the `number`th from 1. */
-void hwnas_sweep_tell(const hwnas_sweep *sweep, const hwnas_profile_row *row, size_t number);
+/* Says that a row is measured next, the `number`th from 1. `of` 0: of as many as the sweep has at
+ * most. */
+void hwnas_sweep_tell(const hwnas_sweep *sweep, const hwnas_profile_row *row, size_t number,
+                      size_t of);
 
 /* Adds a row for each model under each setting. One that cannot be measured is a row with the
  * reason. A model that cannot be read ends it before anything is measured, or with `keeps_going`

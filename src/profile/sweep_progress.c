@@ -23,15 +23,15 @@ static size_t count_rows(const hwnas_sweep *s)
            (s->n_shapes ? s->n_shapes : 1);
 }
 
-void hwnas_sweep_tell(const hwnas_sweep *s, const hwnas_profile_row *row, size_t number)
+void hwnas_sweep_tell(const hwnas_sweep *s, const hwnas_profile_row *row, size_t number, size_t of)
 {
     if (!s->progress)
         return;
     char *words = hwnas_printf(
-        "measuring %s, %s, batch %d, %d thread%s, %s: %zu of up to %zu", row->model, row->device,
+        "measuring %s, %s, batch %d, %d thread%s, %s: %zu of %s%zu", row->model, row->device,
         row->batch, row->threads, row->threads == 1 ? "" : "s",
         row->mixing ? hwnas_mixing_name(row->mixing) : hwnas_precision_name(row->precision), number,
-        count_rows(s));
+        of ? "" : "up to ", of ? of : count_rows(s));
     s->progress(s->progress_context, words);
     free(words);
 }

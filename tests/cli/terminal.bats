@@ -295,3 +295,12 @@ END
     on 120 profile mnist_mlp --device null --batch 1,8 --seconds 0.02
     says out "*measuring mnist_mlp, null, batch 1, 1 thread, f32: 1 of up to 2*measuring mnist_mlp, null, batch 8, 1 thread, f32: 2 of up to 2*"
 }
+
+@test "a comparison, and a baseline, say on a terminal what they measure, and leave nothing of that behind" {
+    on 120 compare mnist_mlp --device null --batch 1,8 --threads 1 --streams 1 --seconds 0.02 --save here.json
+    says out "*measuring mnist_mlp, null, batch 1, 1 thread, f32: 1 of up to 2*measuring mnist_mlp, null, batch 8, 1 thread, f32: 2 of up to 2*"
+    not grep -q measuring <(sed 's/.*\x1b\[J//' out)
+    on 120 compare --baseline here.json --seconds 0.02
+    says out "*measuring mnist_mlp, null, batch 1, 1 thread, f32: 1 of 2*measuring mnist_mlp, null, batch 8, 1 thread, f32: 2 of 2*"
+    not grep -q measuring <(sed 's/.*\x1b\[J//' out)
+}
