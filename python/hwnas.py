@@ -1330,7 +1330,7 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
                      epochs: float = 0, prices: Optional[PathLike] = None, data: Any = None,
                      labels: Optional[PathLike] = None, max_loss: Optional[float] = None, calibrate: int = 0,
                      limit: int = 0, scale: float = 0, mean: Sequence[float] = (), std: Sequence[float] = (),
-                     layout: Optional[str] = None) -> Any:
+                     layout: Optional[str] = None, progress: Optional[Callable[[str], None]] = None) -> Any:
 
     def numbers(given: Any, word: str) -> List[int]:
         return [-1 if x == word else int(x) for x in _list(given)]
@@ -1357,7 +1357,7 @@ def _profile_options(guard: _Guard, models: Any = (), *, code: Optional[str] = N
                     shape=_maybe(shape), mixings=sum({1 << _MIXINGS.index(p) for p in mixings}),
                     max_error=-1 if max_error is None else max_error, training=_optimizer(training),
                     samples=samples, epochs=epochs, prices=_maybe(prices), calibrate=calibrate,
-                    max_loss=-1 if max_loss is None else max_loss, **fields)
+                    max_loss=-1 if max_loss is None else max_loss, progress=_words_function(guard, progress), **fields)
 
 
 def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] = None,
@@ -1371,14 +1371,15 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
             epochs: float = 0, prices: Optional[PathLike] = None,
             data: Union[None, PathLike, Mapping[str, PathLike]] = None, labels: Optional[PathLike] = None,
             max_loss: Optional[float] = None, calibrate: int = 0, limit: int = 0, scale: float = 0,
-            mean: Sequence[float] = (), std: Sequence[float] = (), layout: Optional[str] = None) -> Profile:
+            mean: Sequence[float] = (), std: Sequence[float] = (), layout: Optional[str] = None,
+            progress: Optional[Callable[[str], None]] = None) -> Profile:
     """Measures models (names of networks, ONNX files) under every combination of the settings, as
     `hwnas profile` does. `shape`: dimensions that ONNX files leave open, by the input, "ids=1x128", or by their names,
     "sequence_length=128"; "sequence_length={1,128}" is measured in each. `threads` may be "all", `streams` "fill", one of `precisions` "mixed" or "mixed-bf16" with
     the share `max_error` (0.05). `training`, "sgd" or "adamw": a training step in the place of an inference; then
     `samples` and `epochs` (0: 1) say what a whole training takes, and with `prices` costs. `data`, as of
     `Network.evaluate()`, chooses the layers of what is mixed; with labels accuracy judges, which may lose `max_loss`
-    points (1), and `calibrate` (64) samples give ranges. Raises what failed when no row was measured; a row that
+    points (1), and `calibrate` (64) samples give ranges. `progress(words)` is told what is measured next. Raises what failed when no row was measured; a row that
     failed among others says so in `status` and `message`."""
     guard = _Guard()
     options = _profile_options(guard, models, code=code, devices=devices, batches=batches, threads=threads,
@@ -1387,7 +1388,7 @@ def profile(models: Union[PathLike, Sequence[PathLike]], *, code: Optional[str] 
                                verify=verify, skip=skip, name=name, save=save, max_error=max_error,
                                training=training, samples=samples, epochs=epochs, prices=prices, data=data,
                                labels=labels, max_loss=max_loss, calibrate=calibrate, limit=limit, scale=scale,
-                               mean=mean, std=std, layout=layout)
+                               mean=mean, std=std, layout=layout, progress=progress)
     with guard:
         made: Profile = _report(_lib.hwnas_models_profile, ctypes.byref(options), kind=Profile)
     if not any(row["status"] == "ok" for row in made.rows):
@@ -1424,11 +1425,12 @@ def compare(models: Union[PathLike, Sequence[PathLike]] = (), *,
 
 
 def compare_baseline(recorded: PathLike, models: Union[PathLike, Sequence[PathLike]] = (), *, tolerance: float = 0,
-                     interval: float = 0, seconds: float = 0) -> Report:
+                     interval: float = 0, seconds: float = 0,
+                     progress: Optional[Callable[[str], None]] = None) -> Report:
     """Measures again what a file of `profile(save=...)` holds. `conclude()` raises SlowerError where a
     network got slower by more than `tolerance` (0: 0.05), twice in a row."""
     guard = _Guard()
-    asked = _profile_options(guard, models, interval=interval, seconds=seconds)
+    asked = _profile_options(guard, models, interval=interval, seconds=seconds, progress=progress)
     options = _options(_CBaselineOptions, recorded=_bytes(recorded), tolerance=tolerance, models=ctypes.pointer(asked))
     with guard:
         made: Report = _report(_lib.hwnas_compare_baseline, ctypes.byref(options))

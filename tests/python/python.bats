@@ -231,12 +231,28 @@ sys.argv = sys.argv[1:]; exec(open("long.py").read())' long.py $what >said 3>&- 
     py <<'END'
 import hwnas, json
 hwnas.Network("mnist_mlp").export("net.onnx")
-made = hwnas.profile(["mnist_mlp", "net.onnx"], batches=[1, 4], threads=1, seconds=0.02, layers=True, save="here.json")
+told = []
+made = hwnas.profile(["mnist_mlp", "net.onnx"], batches=[1, 4], threads=1, seconds=0.02, layers=True, save="here.json",
+                     progress=told.append)
 rows = made.rows
 assert [(r["model"], r["batch"]) for r in rows] == [("mnist_mlp", 1), ("mnist_mlp", 4), ("net.onnx", 1), ("net.onnx", 4)]
 assert all(r["p50_seconds"] > 0 and r["layers"]["list"] for r in rows[:3])
 assert rows[3]["status"] == "input" and "batch of 1" in rows[3]["message"], rows[3] # as the file fixes it
 assert json.load(open("here.json"))["rows"][0]["p50_seconds"] == rows[0]["p50_seconds"]
+assert told[:2] == [f"measuring mnist_mlp, cpu, batch {b}, 1 thread, f32: {i} of up to 4" for i, b in ((1, 1), (2, 4))], told
+with hwnas.compare("mnist_mlp", batches=1, threads=1, streams=1, seconds=0.02, progress=told.append):
+    assert told[-1] == "measuring mnist_mlp, cpu, batch 1, 1 thread, f32: 1 of up to 1", told
+with hwnas.compare_baseline("here.json", "mnist_mlp", seconds=0.02, progress=told.append):
+    assert told[-1] == "measuring mnist_mlp, cpu, batch 4, 1 thread, f32: 2 of 2", told
+class Enough(Exception):
+    pass
+def stop(words):
+    raise Enough
+try:
+    hwnas.profile("mnist_mlp", seconds=0.02, progress=stop)
+    raise AssertionError
+except Enough:
+    pass
 assert "mnist_mlp" in str(made) and made.csv().startswith("model,")
 one, = hwnas.profile("nas_bench_macro", code="22212220", precisions="f32", streams="fill", seconds=0.02).rows
 assert one["arch"] == "22212220" and one["streams"] >= 1
