@@ -31,7 +31,7 @@ static bool waits_for(int fd)
     return n > 0;
 }
 
-static void end(hwnas_supervised *process)
+static void stop_and_wait(hwnas_supervised *process)
 {
     int status;
     hwnas_supervised_stop(process);
@@ -72,7 +72,7 @@ static int start(hwnas_fork_server *server, char *python)
     hwnas_close_fd(&null);
     if (!error && !says_ready(said[0])) {
         error = ETIMEDOUT;
-        end(&server->process);
+        stop_and_wait(&server->process);
     }
     hwnas_close_fd(&said[0]);
     free(program);
@@ -109,7 +109,7 @@ void hwnas_fork_server_stop(hwnas_fork_server *server)
 {
     if (!server->socket)
         return;
-    end(&server->process);
+    stop_and_wait(&server->process);
     forget(server);
 }
 
@@ -134,7 +134,7 @@ void hwnas_fork_server_revive(hwnas_fork_server *server)
 {
     if (!server->socket || !is_gone(server))
         return;
-    end(&server->process);
+    stop_and_wait(&server->process);
     unlink(server->socket);
     const bool may = server->n_again++ < MOST_AGAIN;
     const int error = may ? start(server, server->python) : 0;
