@@ -503,6 +503,7 @@ def tell(what, args):
 
 def check(args):
     if args.supernet:
+        check_names(args)
         session = Session(args)
         check_supernet(args, session)
         samples = {part: len(rows) for part, (_, rows) in session.data.parts.items()}
@@ -578,6 +579,7 @@ def read_supernet(args):
             with open(prefix + ".json", encoding="utf-8") as file:
                 about = json.load(file)["about"]
         elif os.path.exists(prefix + ".pt"):
+            import torch
             about = torch.load(prefix + ".pt", map_location="cpu")["about"]
         else:
             others = [prefix + end for end in (".npz", ".csv", "-samples.npz") if os.path.exists(prefix + end)]
@@ -590,11 +592,17 @@ def read_supernet(args):
                     "'supernet:RECIPE#weights=OTHER' has other names") from None
 
 
-def check_supernet(args, session):
-    """Whether it is trained already."""
+def check_names(args):
+    """What can be known of a supernet's files without PyTorch."""
     folder = os.path.dirname(args.supernet) or "."
     if not os.access(folder, os.W_OK):
         raise Wrong(f"nothing can be written into the folder {folder}", (args.recipe, 0, 0))
+    if os.path.exists(args.supernet + ".json") or not os.path.exists(args.supernet + ".pt"):
+        read_supernet(args)
+
+
+def check_supernet(args, session):
+    """Whether it is trained already."""
     before = read_supernet(args)
     if before is None or before == session.about:
         return before is not None and os.path.exists(args.supernet + ".json") and os.path.exists(args.supernet + ".npz")
@@ -615,6 +623,7 @@ def train_supernet(args):
 
 
 def train_locked_supernet(args):
+    check_names(args)
     session = Session(args)
     if check_supernet(args, session):
         return {"trained": 0}
@@ -658,10 +667,12 @@ def train(args):
     print(f"{max(outcome['accuracy'], 0):.4f} %")  # a fit of numbers that is worse than their mean is worth nothing
 
 
-def is_good(recipe):
-    """What is wrong in it is told at once, not when the server has loaded PyTorch."""
+def is_good(args):
+    """What is wrong in the recipe, or with a supernet's files, is told at once, not when the server has loaded PyTorch."""
     try:
-        read_recipe(recipe)
+        read_recipe(args.recipe)
+        if args.supernet:
+            check_names(args)
     except Wrong:
         return False
     return True
@@ -673,7 +684,7 @@ def main():
         args = parse()
     else:
         args = parse()
-        if is_good(args.recipe):
+        if is_good(args):
             fork_server.hand_over()
     if args.check or args.out or args.supernet:
         return tell(check if args.check else train_to_keep if args.out else train_supernet, args)

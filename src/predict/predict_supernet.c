@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/home.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "inherit/slices.h"
@@ -19,6 +20,7 @@ typedef struct supernet_predictor {
     hwnas_shared *shared;
     hwnas_supernet *net; /* NULL: not trained yet, or not read */
     bool is_checked;
+    hwnas_fork_server server; /* until it is trained */
     hwnas_error failure; /* HWNAS_OK: none yet */
 } supernet_predictor;
 
@@ -109,14 +111,18 @@ static void say(void *context, const char *line)
         hwnas_log(HWNAS_LOG_NOTE, "supernet: %s", line);
 }
 
+/* PyTorch is loaded once, for the check and for what follows it. */
 static hwnas_status run(json_t **told, supernet_predictor *p, bool is_check)
 {
-    const hwnas_recipe_call call = {.recipe = p->recipe,
-                                    .options = {"--supernet", p->files, is_check ? "--check" : NULL},
-                                    .arch = p->shared->largest,
-                                    .shared = p->shared,
-                                    .stop = p->base.stop,
-                                    .says = say};
+    hwnas_fork_server_start(&p->server, hwnas_torch_python());
+    const hwnas_recipe_call call = {
+        .recipe = p->recipe,
+        .options = {"--supernet", p->files, is_check ? "--check" : NULL},
+        .arch = p->shared->largest,
+        .shared = p->shared,
+        .server = &p->server,
+        .stop = p->base.stop,
+        .says = say};
     return hwnas_recipe_run(told, &call);
 }
 
@@ -161,7 +167,9 @@ static hwnas_status train(supernet_predictor *p)
 {
     json_t *told;
     TRY(hwnas_supernet_check(&p->base));
-    TRY(run(&told, p, false));
+    const hwnas_status trained = run(&told, p, false);
+    hwnas_fork_server_stop(&p->server); /* of all that it has loaded nothing is needed any more */
+    TRY(trained);
     json_decref(told);
     char *weights = weights_of(p);
     char *samples = samples_of(p);
@@ -212,6 +220,7 @@ static hwnas_status score(hwnas_estimate *out, hwnas_predictor *base,
 static void free_supernet(hwnas_predictor *base)
 {
     supernet_predictor *p = (supernet_predictor *)base;
+    hwnas_fork_server_stop(&p->server);
     hwnas_supernet_close(p->net);
     hwnas_shared_free(p->shared);
     free(p->recipe);

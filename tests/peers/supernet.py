@@ -1,6 +1,7 @@
 """Judges of supernets (hwnas export SPACE --supernet), in PyTorch.
 
-    supernet.py params net.py CODES.json       networks have as many parameters as `hwnas space sample --json` says
+    supernet.py params net.py CODES.json SHAPE [...]
+                                               networks have as many parameters as `hwnas space sample --json` says
     supernet.py score net.py PREFIX CODES.csv STATISTICS
                                                what networks reach with slices of PREFIX.npz on PREFIX-samples.npz, in
                                                percent, a line for each: BatchNorm's statistics are of the first samples
@@ -21,7 +22,7 @@ def load(path):
     return module.build().eval(), module
 
 
-def params(path, codes):
+def params(path, codes, shape):
     net, module = load(path)
     taken, take = {}, net.take
 
@@ -32,7 +33,7 @@ def params(path, codes):
     with open(codes, encoding="utf-8") as file:
         archs = json.load(file)["archs"]
     first = next(iter(net.parameters()))
-    shape = [int(size) for size in sys.argv[4].split("x")]
+    shape = [int(size) for size in shape.split("x")]
     assert len(archs) > 4 and first.numel()
     for arch in archs:
         taken.clear()
@@ -51,7 +52,7 @@ def params(path, codes):
             raise AssertionError(f"{wrong} was read")
     for _ in range(20):  # what is drawn is allowed, and the smallest is within the largest
         net(torch.zeros(1, *shape), net.random())
-    print(f"{len(archs)} networks")
+    print(f"{path}: {len(archs)} networks")
 
 
 def score(path, prefix, codes, n):
@@ -73,6 +74,7 @@ def score(path, prefix, codes, n):
 
 
 if sys.argv[1] == "params":
-    params(*sys.argv[2:4])
+    for first in range(2, len(sys.argv), 3):  # in one process: to load PyTorch takes longer
+        params(*sys.argv[first:first + 3])
 else:
     score(*sys.argv[2:5], int(sys.argv[5]))
