@@ -1,9 +1,9 @@
-/* onnx_read_einsum.c: sums of products over indices that are written as letters, of one or two
- * tensors.
+/* onnx_read_einsum.c: sums of products over indices that are written as letters.
  *
- * Of two, the letters are of four kinds: in both and kept (a batch), in both and summed, in the
- * first alone, in the second alone. So they are a matrix product of tensors whose dimensions are
- * put in that order. */
+ * Of two tensors, the letters are of four kinds: in both and kept (a batch), in both and summed, in
+ * the first alone, in the second alone. So they are a matrix product of tensors whose dimensions
+ * are put in that order; where none is summed, a product of elements. More tensors are taken from
+ * the left, two at a time, as PyTorch and ONNX Runtime do. */
 #include <string.h>
 
 #include "onnx/onnx_build.h"
@@ -100,6 +100,46 @@ static int64_t product(const hwnas_tensor *t, int from, int n)
     return all;
 }
 
+static bool have_same_sizes(builder *b, int x, int y, const term *a, const term *c)
+{
+    const hwnas_tensor p = hwnas_onnx_tensor(b, x), q = hwnas_onnx_tensor(b, y);
+    for (int i = 0; i < a->n; i++) {
+        const char *found = memchr(c->letters, a->letters[i], (size_t)c->n);
+        if (found && p.dims[i] != q.dims[found - c->letters]) {
+            hwnas_onnx_refuse(b, "equation", "has a letter of two sizes");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Puts the dimensions in the order of `to`, with 1 for each letter that `from` lacks. */
+static int spread(builder *b, int x, const term *from, const term *to)
+{
+    term there = {0};
+    append(&there, to, from, true, to, true);
+    x = order(b, x, from, &there);
+    const hwnas_tensor t = hwnas_onnx_tensor(b, x);
+    int64_t dims[HWNAS_MAX_RANK];
+    for (int i = 0, k = 0; i < to->n; i++)
+        dims[i] = has(from, to->letters[i]) ? t.dims[k++] : 1;
+    return hwnas_onnx_reshape(b, x, to->n, dims);
+}
+
+/* `n` says how many letters are in both and kept, summed, in the first alone, in the second. */
+static int matrix_product(builder *b, int x, int y, const int n[4])
+{
+    const hwnas_tensor p = hwnas_onnx_tensor(b, x), q = hwnas_onnx_tensor(b, y);
+    const int64_t batch = product(&p, 0, n[0]), summed = product(&q, n[0], n[1]);
+    x = hwnas_onnx_reshape(b, x, 3, (int64_t[]){batch, product(&p, n[0], n[2]), summed});
+    y = hwnas_onnx_reshape(b, y, 3, (int64_t[]){batch, summed, product(&q, n[0] + n[1], n[3])});
+    x = hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, x, y);
+    int64_t dims[HWNAS_MAX_RANK];
+    memcpy(dims, p.dims, (size_t)(n[0] + n[2]) * sizeof *dims);
+    memcpy(dims + n[0] + n[2], q.dims + n[0] + n[1], (size_t)n[3] * sizeof *dims);
+    return hwnas_onnx_reshape(b, x, n[0] + n[2] + n[3], dims);
+}
+
 static int multiply(builder *b, int x, int y, term a, term c, const term *out)
 {
     x = sum_away(b, x, &a, &c, out);
@@ -120,25 +160,51 @@ static int multiply(builder *b, int x, int y, term a, term c, const term *out)
         hwnas_onnx_refuse(b, "equation", "has more letters than we can compute with");
         return x;
     }
+    if (!have_same_sizes(b, x, y, &a, &c))
+        return x;
+    if (!summed.n) {
+        x = spread(b, x, &a, out);
+        return hwnas_onnx_make(b, HWNAS_OP_MUL, NULL, x, spread(b, y, &c, out));
+    }
     x = order(b, x, &a, &first);
     y = order(b, y, &c, &second);
-    const hwnas_tensor p = hwnas_onnx_tensor(b, x), q = hwnas_onnx_tensor(b, y);
-    int64_t dims[HWNAS_MAX_RANK];
-    for (int i = 0; i < batch.n + summed.n; i++) {
-        const int in_p = i < batch.n ? i : i + left.n;
-        if (p.dims[in_p] != q.dims[i]) {
-            hwnas_onnx_refuse(b, "equation", "has a letter of two sizes");
+    x = matrix_product(b, x, y, (int[]){batch.n, summed.n, left.n, right.n});
+    return order(b, x, &all, out);
+}
+
+/* What is kept of the product of the first two of `n` terms: letters of the result, or of others.
+ */
+static bool kept_between(term *out, const term *terms, int n, const term *result)
+{
+    *out = (term){0};
+    for (int t = 0; t < 2; t++)
+        for (int i = 0; i < terms[t].n; i++) {
+            const char letter = terms[t].letters[i];
+            bool is_needed = has(result, letter);
+            for (int other = 2; other < n; other++)
+                is_needed = is_needed || has(&terms[other], letter);
+            if (!is_needed || has(out, letter))
+                continue;
+            if (out->n == HWNAS_MAX_RANK)
+                return false;
+            out->letters[out->n++] = letter;
+        }
+    return true;
+}
+
+static int multiply_all(builder *b, int n, const int *inputs, term *terms, const term *result)
+{
+    int x = inputs[0];
+    for (int i = 1; i < n; i++) {
+        term kept = *result;
+        if (i + 1 < n && !kept_between(&kept, terms + i - 1, n - i + 1, result)) {
+            hwnas_onnx_refuse(b, "equation", "has more letters than we can compute with");
             return x;
         }
+        x = multiply(b, x, inputs[i], terms[i - 1], terms[i], &kept);
+        terms[i] = kept;
     }
-    const int64_t n_batch = product(&p, 0, batch.n), n_summed = product(&q, batch.n, summed.n);
-    x = hwnas_onnx_reshape(b, x, 3, (int64_t[]){n_batch, product(&p, batch.n, left.n), n_summed});
-    y = hwnas_onnx_reshape(
-        b, y, 3, (int64_t[]){n_batch, n_summed, product(&q, batch.n + summed.n, right.n)});
-    x = hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, x, y);
-    memcpy(dims, p.dims, (size_t)(batch.n + left.n) * sizeof *dims);
-    memcpy(dims + batch.n + left.n, q.dims + batch.n + summed.n, (size_t)right.n * sizeof *dims);
-    return order(b, hwnas_onnx_reshape(b, x, all.n, dims), &all, out);
+    return x;
 }
 
 /* Without "->" the result has the letters that stand once, in alphabetical order. */
@@ -180,24 +246,13 @@ static int take_diagonal(builder *b, int x, term *t)
     return x;
 }
 
-hwnas_status hwnas_onnx_read_einsum(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
-                                    const char *name)
+/* Reads "ij,jk->ik"; false where it does not fit the inputs. */
+static bool read_equation(term *terms, term *result, builder *b, const char *at, int n,
+                          const int *inputs)
 {
-    const Onnx__AttributeProto *given = hwnas_onnx_attribute(node, "equation");
-    term terms[2] = {{0}}, result = {0};
-    int inputs[2], n_dots = 0;
-    builder b;
-    TRY(hwnas_onnx_build(&b, &inputs[0], r, node, name));
-    if (!given || node->n_input > 2) {
-        hwnas_onnx_refuse(&b, "equation", "is absent, or of more than two tensors");
-        return hwnas_onnx_built(out, &b, inputs[0]);
-    }
-    const int n = (int)node->n_input;
-    if (n > 1)
-        inputs[1] = hwnas_onnx_build_input(&b, 1);
-    const char *at = hwnas_arena_string(r->graph->arena, (const char *)given->s.data, given->s.len);
+    int n_dots = 0;
     for (int i = 0; i < n && at; i++) {
-        const int rank = hwnas_onnx_tensor(&b, inputs[i]).rank;
+        const int rank = hwnas_onnx_tensor(b, inputs[i]).rank;
         at = read_term(&terms[i], at, ",-", rank, &n_dots);
         if (at && (terms[i].n != rank || (i + 1 < n && *at != ',')))
             at = NULL;
@@ -205,26 +260,40 @@ hwnas_status hwnas_onnx_read_einsum(int *out, hwnas_onnx_reader *r, const Onnx__
             at++;
     }
     if (at && !strncmp(at, "->", 2))
-        at = read_term(&result, at + 2, "", -1, &n_dots);
+        at = read_term(result, at + 2, "", -1, &n_dots);
     else if (at)
-        result = implied(terms, n);
-    if (!at || has_twice(&result)) {
+        *result = implied(terms, n);
+    return at && !has_twice(result);
+}
+
+hwnas_status hwnas_onnx_read_einsum(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                    const char *name)
+{
+    hwnas_arena *arena = r->graph->arena;
+    const Onnx__AttributeProto *given = hwnas_onnx_attribute(node, "equation");
+    const int n = (int)node->n_input;
+    term *terms = hwnas_arena_alloc(arena, (size_t)n * sizeof *terms), result = {0};
+    int *inputs = hwnas_arena_alloc(arena, (size_t)n * sizeof *inputs);
+    builder b;
+    TRY(hwnas_onnx_build(&b, &inputs[0], r, node, name));
+    for (int i = 1; i < n; i++)
+        inputs[i] = hwnas_onnx_build_input(&b, (size_t)i);
+    if (!given)
+        hwnas_onnx_refuse(&b, "equation", "is absent");
+    else if (!read_equation(terms, &result, &b,
+                            hwnas_arena_string(arena, (const char *)given->s.data, given->s.len), n,
+                            inputs))
         hwnas_onnx_refuse(&b, "equation", "does not fit the inputs");
-        return hwnas_onnx_built(out, &b, inputs[0]);
-    }
     for (int i = 0; i < n; i++)
         inputs[i] = take_diagonal(&b, inputs[i], &terms[i]);
     if (b.status != HWNAS_OK)
         return hwnas_onnx_built(out, &b, inputs[0]);
+    if (n > 1)
+        return hwnas_onnx_built(out, &b, multiply_all(&b, n, inputs, terms, &result));
     const term none = {0};
-    int x;
-    if (n == 2) {
-        x = multiply(&b, inputs[0], inputs[1], terms[0], terms[1], &result);
-    } else {
-        x = sum_away(&b, inputs[0], &terms[0], &none, &result);
-        if (terms[0].n != result.n)
-            hwnas_onnx_refuse(&b, "equation", "makes a letter that no input has");
-        x = order(&b, x, &terms[0], &result);
-    }
+    int x = sum_away(&b, inputs[0], &terms[0], &none, &result);
+    if (terms[0].n != result.n)
+        hwnas_onnx_refuse(&b, "equation", "makes a letter that no input has");
+    x = order(&b, x, &terms[0], &result);
     return hwnas_onnx_built(out, &b, x);
 }

@@ -170,6 +170,27 @@ class Masks(nn.Module):
         return torch.cat([F.softmax(scores, -1) @ x, hot], -1), scores.argmax(-1)
 
 
+class Scan(nn.Module):
+    """A selective scan as Mamba has it, unrolled: einsum of three tensors, and of two that share no summed letter."""
+
+    def __init__(self):
+        super().__init__()
+        self.steps = nn.Parameter(-torch.rand(6, 4))
+        self.project = nn.Linear(6, 6 + 2 * 4)
+
+    def forward(self, x):
+        delta, b, c = torch.split(self.project(x), [6, 4, 4], -1)
+        delta = F.softplus(delta)
+        decay = torch.exp(torch.einsum("bld,dn->bldn", delta, self.steps))
+        added = torch.einsum("bld,bln,bld->bldn", delta, b, x)
+        state, out = torch.zeros_like(decay[:, 0]), []
+        for t in range(x.shape[1]):
+            state = decay[:, t] * state + added[:, t]
+            out.append(torch.einsum("bdn,bn->bd", state, c[:, t]))
+        bilinear = torch.einsum("bld,dn,bln,bl->bn", x, self.steps, c, x[..., 0])
+        return torch.stack(out, 1), bilinear, torch.einsum("...d,n->n...d", x, self.steps[0])
+
+
 class Decoder(nn.Module):
     """nn.TransformerEncoderLayer and nn.TransformerDecoderLayer, with a mask."""
 
@@ -362,6 +383,7 @@ INPUTS = {
     ],
     Gpt: lambda: [torch.randint(0, 40, (2, 11))],
     Masks: lambda: [image(2, 7, 8), torch.tensor([[1] * 7, [0] * 3 + [1] * 4])],
+    Scan: lambda: [image(2, 5, 6)],
     Decoder: lambda: [image(2, 6, 16), image(2, 5, 16)],
     Lstm: lambda: [image(3, 7, 6)],
     Gru: lambda: [image(3, 7, 6), image(2, 3, 5)],
