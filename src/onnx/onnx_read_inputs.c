@@ -376,17 +376,43 @@ hwnas_status hwnas_onnx_settle_shapes(reader *r)
 
 /* ---- Inputs ---- */
 
-static hwnas_status fail_open(const Onnx__TensorShapeProto *shape, size_t at, const char *input)
+/* "h=...,w=...": the names of all dimensions that nothing says the length of, so that they need not
+ * be found one failure after the other. */
+static void add_open_names(hwnas_str *out, const reader *r)
+{
+    for (size_t i = 0; i < r->from->n_input; i++) {
+        const char *input = r->from->input[i]->name;
+        const Onnx__TensorShapeProto *shape = shape_of(r, r->from->input[i]);
+        for (size_t d = 0; shape && !given_for(r, input) && d < shape->n_dim; d++) {
+            const char *name = name_of(shape->dim[d]);
+            int64_t settled;
+            if (!is_open(shape->dim[d]) || !*name || is_sum(name) || is_batch(r, shape, d) ||
+                is_settled(&settled, r, name))
+                continue;
+            hwnas_str item = {0};
+            hwnas_str_addf(&item, ",%s=...", name);
+            if (!out->s || !strstr(out->s, item.s))
+                hwnas_str_add(out, item.s);
+            hwnas_str_done(&item);
+        }
+    }
+}
+
+static hwnas_status fail_open(const reader *r, const Onnx__TensorShapeProto *shape, size_t at,
+                              const char *input)
 {
     char *words = words_for(shape);
     const char *name = name_of(shape->dim[at]);
+    hwnas_str names = {0};
+    add_open_names(&names, r);
     const hwnas_status status =
         hwnas_hint(hwnas_fail(HWNAS_E_INPUT, NULL, "dimension %zu of input '%s' is open%s%s%s", at,
                               input, *name ? ": '" : "", name, *name ? "'" : ""),
                    "in the file it is %s; --shape %s=... of profile, compare, run, evaluate and "
                    "export says how large it is%s%s%s",
-                   words, input, *name ? ", or for all of that name --shape '" : "", name,
-                   *name ? "=...'" : "");
+                   words, input, names.s ? ", or by names --shape '" : "",
+                   names.s ? names.s + 1 : "", names.s ? "'" : "");
+    hwnas_str_done(&names);
     free(words);
     return status;
 }
@@ -411,7 +437,7 @@ static hwnas_status read_dims(int64_t *dims, reader *r, const Onnx__TensorShapeP
         else if (is_of_batch)
             dims[i] = r->batch ? r->batch : 1;
         else
-            return fail_open(shape, i, name);
+            return fail_open(r, shape, i, name);
         if (!r->own_batch && is_open(dim) && is_of_batch &&
             (!r->batch_name || !strcmp(name_of(dim), r->batch_name)))
             r->own_batch = dims[i];

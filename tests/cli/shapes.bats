@@ -179,6 +179,11 @@ rows() {
         profile cached.onnx --device null --shape x=1x1x8,sequence_length=2
     refuses 2 "*dimension 1 of input 'mask' is open: 'past_sequence_length + sequence_length'*" \
         profile cached.onnx --device null --shape sequence_length=1
+    # All that are open are named at once, and none that is a sum or was given.
+    refuses 2 "*'sequence_length'*or by names --shape 'sequence_length=...,past_sequence_length=...'" \
+        profile cached.onnx --device null
+    refuses 2 "*is open*or by names --shape 'past_sequence_length=...'" \
+        profile cached.onnx --device null --shape sequence_length=1
     refuses 2 "*a shape is given for 'sequence', which is no input and no open dimension*x=batch_size x sequence_length x 8*" \
         profile cached.onnx --device null --shape sequence=1
     refuses 2 "*a shape is given for 'sequence_length', which is one dimension*" \
