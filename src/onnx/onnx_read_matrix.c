@@ -170,7 +170,7 @@ hwnas_status hwnas_onnx_read_recurrent(int *out, hwnas_onnx_reader *r, const Onn
     bool is_core = strcmp(node->op_type, "RNN") && !hwnas_onnx_int(node, "layout", 0) &&
                    !hwnas_onnx_int(node, "input_forget", 0) &&
                    (!is_gru || hwnas_onnx_int(node, "linear_before_reset", 0)) &&
-                   (node->n_output <= Y_C || is_empty(node->output[Y_C]));
+                   !hwnas_onnx_is_read(r, node, Y_C); /* PyTorch names it, read or not */
     for (size_t i = 0; i < node->n_attribute; i++) {
         bool is_known = false;
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
@@ -194,7 +194,7 @@ hwnas_status hwnas_onnx_read_recurrent(int *out, hwnas_onnx_reader *r, const Onn
                        .ints = {is_reverse ? 1 : is_both ? 2 : 0}},
     };
     const bool wants_all = !is_empty(node->output[Y]);
-    const bool wants_last = node->n_output > Y_H && !is_empty(node->output[Y_H]);
+    const bool wants_last = hwnas_onnx_is_read(r, node, Y_H);
     TRY(hwnas_onnx_add(&all, r, is_gru ? HWNAS_OP_GRU_CORE : HWNAS_OP_LSTM_CORE, name,
                        wants_all ? NULL : "states", attrs, n_inputs, inputs));
     *out = all;

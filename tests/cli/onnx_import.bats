@@ -239,3 +239,26 @@ END
     run -1 "$HWNAS" profile given.onnx --device null
     [[ $output == *"input 's', its shape, must be a constant"* ]]
 }
+
+# PyTorch names all three outputs of an LSTM, also those that nobody reads.
+@test "an LSTM whose last cell nobody reads stays one layer, from a state of zeros as well" {
+    need torch
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/lstm.onnx" <<'END'
+import sys
+import torch
+
+class Tagger(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = torch.nn.LSTM(6, 5, num_layers=2, bidirectional=True, batch_first=True)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+torch.onnx.export(Tagger().eval(), torch.zeros(1, 4, 6), sys.argv[1], input_names=["x"], dynamic_axes={"x": {1: "t"}})
+END
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" export lstm.onnx --shape t=300 --format pytorch --out back.py
+    [ "$(grep -c 'nn.LSTM(' back.py)" -eq 2 ]
+    [ "$(grep -c . back.py)" -lt 100 ]
+}
