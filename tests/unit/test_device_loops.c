@@ -419,9 +419,9 @@ static void behind_a_convolution(void **state)
 static void reductions_over_any_axes(void **state)
 {
     (void)state;
-    static const char *const ops[] = {"mean",       "reduce_l1",        "reduce_l2",
-                                      "reduce_max", "reduce_min",       "reduce_prod",
-                                      "reduce_sum", "reduce_sum_square"};
+    static const char *const ops[] = {"mean",       "reduce_l1",         "reduce_l2",
+                                      "reduce_max", "reduce_min",        "reduce_prod",
+                                      "reduce_sum", "reduce_sum_square", "reduce_log_sum_exp"};
     static const char *const axes[] = {
         "axes=0",   "axes=1",   "axes=2",   "axes=3",     "axes=0,1",   "axes=0,2",  "axes=0,3",
         "axes=1,2", "axes=1,3", "axes=2,3", "axes=0,1,2", "axes=0,2,3", "axes=1,2,3"};
@@ -447,8 +447,8 @@ static void reductions_over_any_axes(void **state)
 static void what_is_no_number_in_a_reduction(void **state)
 {
     (void)state;
-    static const char *const ops[] = {"reduce_max", "reduce_min", "reduce_sum", "reduce_l2",
-                                      "mean"};
+    static const char *const ops[] = {"reduce_max", "reduce_min", "reduce_sum",
+                                      "reduce_l2",  "mean",       "reduce_log_sum_exp"};
     static const char *const axes[] = {"axes=1", "axes=2"};
     enum { N = 2 * 37 * 41 };
     static float values[N], got[N], wanted[N];
@@ -468,6 +468,35 @@ static void what_is_no_number_in_a_reduction(void **state)
     }
     hwnas_device_close(cpu);
     hwnas_device_close(ref);
+}
+
+/* What exp() of floats overflows at, all that is nothing, and an infinity. The references are
+ * max + log(sum(exp(x - max))), which PyTorch computes. */
+static void logarithms_of_sums_of_exponentials(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, N = 37 };
+    static const float of[ROWS] = {300, -300, -INFINITY, INFINITY, 0};
+    static const char *const axes[] = {"axes=1 keep=0", "axes=0 keep=0"};
+    hwnas_device *cpu = open_device("cpu", 1);
+    for (int turned = 0; turned < 2; turned++) {
+        static float values[ROWS * N], got[ROWS];
+        const float *inputs[] = {values};
+        const op_case c = {
+            "reduce_log_sum_exp", axes[turned], {{turned ? N : ROWS, turned ? ROWS : N}}};
+        for (int row = 0; row < ROWS; row++)
+            for (int i = 0; i < N; i++)
+                values[turned ? i * ROWS + row : row * N + i] = i && of[row] > 1e9f ? 0 : of[row];
+        hwnas_graph *graph = graph_of_op(&c);
+        run_with(got, cpu, graph, inputs);
+        for (int row = 0; row < ROWS; row++)
+            if (isinf(of[row]))
+                assert_true(got[row] == of[row]);
+            else
+                assert_float_equal(got[row], of[row] + logf(N), 1e-4);
+        hwnas_graph_free(graph);
+    }
+    hwnas_device_close(cpu);
 }
 
 /* ---- Lines ---- */
@@ -558,6 +587,7 @@ int main(void)
         cmocka_unit_test(behind_a_convolution),
         cmocka_unit_test(reductions_over_any_axes),
         cmocka_unit_test(what_is_no_number_in_a_reduction),
+        cmocka_unit_test(logarithms_of_sums_of_exponentials),
         cmocka_unit_test(padding),
         cmocka_unit_test(sums_so_far),
         cmocka_unit_test(pools_behind_a_reshape),

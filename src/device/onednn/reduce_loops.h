@@ -14,6 +14,6 @@ typedef struct hwnas_reduce_loops {
 } hwnas_reduce_loops;
 
 extern const hwnas_reduce_loops hwnas_reduce_sums, hwnas_reduce_sizes, hwnas_reduce_squares,
-    hwnas_reduce_products, hwnas_reduce_greatest, hwnas_reduce_least;
+    hwnas_reduce_products, hwnas_reduce_greatest, hwnas_reduce_least, hwnas_reduce_log_sums;
 
 #endif

@@ -20,6 +20,8 @@ static const struct row {
     [HWNAS_OP_REDUCE_L1] = {&hwnas_reduce_sizes, &hwnas_reduce_sums, AS_IT_IS, true},
     [HWNAS_OP_REDUCE_L2] = {&hwnas_reduce_squares, &hwnas_reduce_sums, ROOT, true},
     [HWNAS_OP_REDUCE_LOG_SUM] = {&hwnas_reduce_sums, &hwnas_reduce_sums, LOGARITHM, true},
+    [HWNAS_OP_REDUCE_LOG_SUM_EXP] = {&hwnas_reduce_log_sums, &hwnas_reduce_log_sums, AS_IT_IS,
+                                     true},
     [HWNAS_OP_REDUCE_MAX] = {&hwnas_reduce_greatest, &hwnas_reduce_greatest, AS_IT_IS, false},
     [HWNAS_OP_REDUCE_MIN] = {&hwnas_reduce_least, &hwnas_reduce_least, AS_IT_IS, false},
     [HWNAS_OP_REDUCE_PROD] = {&hwnas_reduce_products, &hwnas_reduce_products, AS_IT_IS, true},
