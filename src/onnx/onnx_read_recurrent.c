@@ -249,6 +249,17 @@ static bool check(rnn *n, builder *b, const hwnas_tensor *x)
     return b->status == HWNAS_OK;
 }
 
+/* Of three dimensions, as four would be an image whose channels are joined: that is oneDNN's, which
+ * then looks at all steps for what it may fuse, for seconds. */
+static int join_directions(builder *b, const rnn *n, const int *y)
+{
+    int flat[2];
+    for (int d = 0; d < 2; d++)
+        flat[d] = hwnas_onnx_reshape(b, y[d], 3, (int64_t[]){n->steps, 1, n->batch * n->hidden});
+    return hwnas_onnx_reshape(b, hwnas_onnx_concat(b, 2, flat, 1), 4,
+                              (int64_t[]){n->steps, 2, n->batch, n->hidden});
+}
+
 hwnas_status hwnas_onnx_read_steps(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                    const char *name)
 {
@@ -285,7 +296,7 @@ hwnas_status hwnas_onnx_read_steps(int *out, hwnas_onnx_reader *r, const Onnx__N
         if (b.status == HWNAS_OK)
             TRY(hwnas_onnx_give(r, node->output[o], given));
     }
-    int all = n.directions == 1 ? y[0] : hwnas_onnx_concat(&b, 2, y, 1);
+    int all = n.directions == 1 ? y[0] : join_directions(&b, &n, y);
     if (is_batch_first && !is_empty(node->output[0]))
         all = hwnas_onnx_transpose(&b, all, 4, (int64_t[]){2, 0, 1, 3});
     return hwnas_onnx_built(out, &b, all);

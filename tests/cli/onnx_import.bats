@@ -262,3 +262,26 @@ END
     [ "$(grep -c 'nn.LSTM(' back.py)" -eq 2 ]
     [ "$(grep -c . back.py)" -lt 100 ]
 }
+
+# Both directions of four dimensions were joined by oneDNN's graph, which took a minute for 200 steps.
+@test "an LSTM in both directions whose cells are read is compiled without oneDNN's partitions" {
+    need torch
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/cells.onnx" 2>/dev/null <<'END'
+import sys
+import torch
+
+class Encoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = torch.nn.LSTM(6, 5, bidirectional=True)
+
+    def forward(self, x):
+        y, (h, c) = self.rnn(x)
+        return y, h, c
+
+torch.onnx.export(Encoder().eval(), torch.zeros(7, 1, 6), sys.argv[1])
+END
+    cd "$BATS_TEST_TMPDIR"
+    "$HWNAS" profile cells.onnx --layers --seconds 0.05 --json >layers.json
+    is layers.json 'len(d["rows"][0]["layers"]["list"]) > 20 and not any(l["how"] == "partition" for l in d["rows"][0]["layers"]["list"])'
+}
