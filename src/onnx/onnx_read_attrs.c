@@ -27,8 +27,13 @@ static double shortest(float number)
 hwnas_status hwnas_onnx_unsupported(const Onnx__NodeProto *node, const char *attribute,
                                     const char *what)
 {
-    return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: attribute '%s' %s",
-                      hwnas_onnx_describe(node).s, attribute, what);
+    const hwnas_status status = hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: attribute '%s' %s",
+                                           hwnas_onnx_describe(node).s, attribute, what);
+    return strcmp(attribute, "training_mode")
+               ? status
+               : hwnas_hint(status,
+                            "call model.eval() before the export, and leave its training=... "
+                            "out");
 }
 
 /* The ONNX type of an attribute's kind. */

@@ -285,3 +285,17 @@ END
     "$HWNAS" profile cells.onnx --layers --seconds 0.05 --json >layers.json
     is layers.json 'len(d["rows"][0]["layers"]["list"]) > 20 and not any(l["how"] == "partition" for l in d["rows"][0]["layers"]["list"])'
 }
+
+@test "a network that was exported while it trains is refused with what to export instead" {
+    need torch
+    /usr/bin/python3 - "$BATS_TEST_TMPDIR/trains.onnx" 2>/dev/null <<'END'
+import sys
+import torch
+
+block = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
+torch.onnx.export(block.train(), torch.zeros(2, 3, 8, 8), sys.argv[1], training=torch.onnx.TrainingMode.TRAINING, opset_version=14)
+END
+    run "$HWNAS" profile "$BATS_TEST_TMPDIR/trains.onnx" --device null --seconds 0.05
+    [ "$status" -ne 0 ]
+    [[ $output == *"(BatchNormalization): attribute 'training_mode'"*"call model.eval() before the export, and leave its training=... out"* ]]
+}
