@@ -1,6 +1,8 @@
 /* gather: rows of a table by their numbers. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "graph/ops/elementwise.h"
 
 enum { TABLE, INDICES };
@@ -33,6 +35,19 @@ static hwnas_status infer(const hwnas_graph *graph, const hwnas_node *node, hwna
     return HWNAS_OK;
 }
 
+/* Single values: of each block the same places, which are found once. */
+static void pick_values(float *output, const float *table, int64_t n_before, int64_t n_rows,
+                        const float *indices, int64_t n_indices)
+{
+    int64_t *places = hwnas_alloc((size_t)(n_indices + 1) * sizeof *places);
+    for (int64_t i = 0; i < n_indices; i++)
+        places[i] = hwnas_place_of(indices[i], n_rows);
+    for (int64_t b = 0; b < n_before; b++, table += n_rows, output += n_indices)
+        for (int64_t i = 0; i < n_indices; i++)
+            output[i] = table[places[i]];
+    free(places);
+}
+
 static void compute(const hwnas_graph *graph, const hwnas_node *node, const float *const *inputs,
                     float *output)
 {
@@ -43,6 +58,10 @@ static void compute(const hwnas_graph *graph, const hwnas_node *node, const floa
     int64_t n_before = 1, width = 1;
     for (int i = 0; i < table->rank; i++)
         *(i < axis ? &n_before : i > axis ? &width : &(int64_t){0}) *= table->dims[i];
+    if (width == 1) {
+        pick_values(output, inputs[TABLE], n_before, n_rows, inputs[INDICES], n_indices);
+        return;
+    }
     for (int64_t b = 0; b < n_before; b++)
         for (int64_t i = 0; i < n_indices; i++, output += width)
             memcpy(output,
