@@ -266,6 +266,18 @@ static bool read_equation(term *terms, term *result, builder *b, const char *at,
     return at && !has_twice(result);
 }
 
+static bool is_made_of(const term *result, const term *terms, int n)
+{
+    for (int i = 0; i < result->n; i++) {
+        bool is_there = false;
+        for (int t = 0; t < n; t++)
+            is_there = is_there || has(&terms[t], result->letters[i]);
+        if (!is_there)
+            return false;
+    }
+    return true;
+}
+
 hwnas_status hwnas_onnx_read_einsum(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                     const char *name)
 {
@@ -284,6 +296,8 @@ hwnas_status hwnas_onnx_read_einsum(int *out, hwnas_onnx_reader *r, const Onnx__
                             hwnas_arena_string(arena, (const char *)given->s.data, given->s.len), n,
                             inputs))
         hwnas_onnx_refuse(&b, "equation", "does not fit the inputs");
+    else if (!is_made_of(&result, terms, n))
+        hwnas_onnx_refuse(&b, "equation", "makes a letter that no input has");
     for (int i = 0; i < n; i++)
         inputs[i] = take_diagonal(&b, inputs[i], &terms[i]);
     if (b.status != HWNAS_OK)
@@ -292,8 +306,6 @@ hwnas_status hwnas_onnx_read_einsum(int *out, hwnas_onnx_reader *r, const Onnx__
         return hwnas_onnx_built(out, &b, multiply_all(&b, n, inputs, terms, &result));
     const term none = {0};
     int x = sum_away(&b, inputs[0], &terms[0], &none, &result);
-    if (terms[0].n != result.n)
-        hwnas_onnx_refuse(&b, "equation", "makes a letter that no input has");
     x = order(&b, x, &terms[0], &result);
     return hwnas_onnx_built(out, &b, x);
 }

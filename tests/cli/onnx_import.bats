@@ -299,3 +299,25 @@ END
     [ "$status" -ne 0 ]
     [[ $output == *"(BatchNormalization): attribute 'training_mode'"*"call model.eval() before the export, and leave its training=... out"* ]]
 }
+
+@test "an Einsum that makes a letter of nothing is refused by that, of one tensor and of several" {
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import onnx
+from onnx import TensorProto, helper
+
+for name, equation, n in ("one", "ij->ik", 1), ("three", "ij,ij,ij->im", 3):
+    names = [f"x{i}" for i in range(n)]
+    graph = helper.make_graph(
+        [helper.make_node("Einsum", names, ["y"], equation=equation)], "g",
+        [helper.make_tensor_value_info(x, TensorProto.FLOAT, [2, 3]) for x in names],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), name + ".onnx")
+END
+    for name in one three; do
+        run "$HWNAS" profile $name.onnx --device null
+        [ "$status" -ne 0 ]
+        [[ $output == *"'equation' makes a letter that no input has"* ]]
+    done
+}
