@@ -105,6 +105,13 @@ static void window(coupler *c, const hwnas_node *node)
     fix_pixels(c, node->output);
 }
 
+/* Of an image, at the places of a grid. */
+static void grid_sample(coupler *c, const hwnas_node *node)
+{
+    window(c, node);
+    fix_all(c, node->inputs[1]);
+}
+
 /* Of a convolution in groups each group keeps as many channels as the others: what stands at one
  * index of its group goes together. A depthwise one has a group for each channel; there whole
  * groups go. */
@@ -339,6 +346,7 @@ static rule *const rules[HWNAS_N_OPS] = {
     [HWNAS_OP_FLATTEN] = reshape,
     [HWNAS_OP_GATHER] = gather,
     [HWNAS_OP_GLOBAL_AVG_POOL] = window,
+    [HWNAS_OP_GRID_SAMPLE] = grid_sample,
     [HWNAS_OP_LAYER_NORM] = value_by_value,
     [HWNAS_OP_LINEAR] = linear,
     [HWNAS_OP_MATMUL] = matmul,

@@ -3,8 +3,8 @@
  *
  * No file calls one behind it: pytorch_flat_text.c has numbers and lists as Python writes them,
  * pytorch_flat_layers.c what is a module of PyTorch's, pytorch_flat_batch.c where the batch is,
- * pytorch_flat_ops.c a row for each operator, pytorch_flat_operands.c what a line reads,
- * pytorch_flat.c the walk over the graph. */
+ * pytorch_flat_images.c how images are pooled and resized, pytorch_flat_ops.c a row for each
+ * operator, pytorch_flat_operands.c what a line reads, pytorch_flat.c the walk over the graph. */
 #ifndef HWNAS_EXPORT_PYTORCH_FLAT_H
 #define HWNAS_EXPORT_PYTORCH_FLAT_H
 
@@ -114,7 +114,7 @@ void hwnas_flat_write_weights(hwnas_str *out, const hwnas_flat *f);
 hwnas_flat_weight *hwnas_flat_add_weight(hwnas_flat *f, const hwnas_torch_piece *part,
                                          const char *suffix, int tensor);
 
-/* ---- Modules: what rows of pytorch_flat_ops.c point to ---- */
+/* ---- Modules, and images: what rows of pytorch_flat_ops.c point to ---- */
 
 #define HWNAS_FLAT_MODULE(op)                                                                      \
     const char *hwnas_flat_module_##op(hwnas_flat *f, const hwnas_node *node,                      \
@@ -135,5 +135,9 @@ HWNAS_FLAT_TEXT(conv);
 HWNAS_FLAT_TEXT(conv_transpose);
 HWNAS_FLAT_TEXT(layer_norm);
 HWNAS_FLAT_TEXT(rms_norm);
+HWNAS_FLAT_TEXT(avg_pool);
+HWNAS_FLAT_TEXT(grid_sample);
+HWNAS_FLAT_TEXT(max_pool);
+HWNAS_FLAT_TEXT(upsample);
 
 #endif

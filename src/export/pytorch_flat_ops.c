@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/pool.h"
 #include "export/pytorch_flat.h"
 
 static const hwnas_tensor *output(hwnas_flat *f, const hwnas_node *node)
@@ -328,51 +327,6 @@ static const char *write_scatter_nd(hwnas_flat *f, const hwnas_node *node)
     return TEXT("scatter_nd($0, $1, $2, \"%s\")", reductions[reduction]);
 }
 
-/* ---- Images ---- */
-
-/* "3, stride=2, padding=1" */
-static const char *window(hwnas_flat *f, const hwnas_node *node, bool has_padding)
-{
-    const int64_t *stride = node->attrs[HWNAS_POOL_STRIDE].ints,
-                  *pad = node->attrs[HWNAS_POOL_PAD].ints;
-    const char *text =
-        TEXT("%s, stride=%s", hwnas_flat_pair(f, node->attrs[HWNAS_POOL_KERNEL].ints),
-             hwnas_flat_pair(f, stride));
-    return has_padding && (pad[0] || pad[1]) ? TEXT("%s, padding=%s", text, hwnas_flat_pair(f, pad))
-                                             : text;
-}
-
-static const char *write_max_pool(hwnas_flat *f, const hwnas_node *node)
-{
-    const bool is_lopsided = hwnas_export_is_lopsided(node, true);
-    const char *in = is_lopsided ? TEXT("F.pad($0, %s, value=float(\"-inf\"))",
-                                        hwnas_flat_sides(f, node->attrs[HWNAS_POOL_PAD].ints))
-                                 : "$0";
-    return TEXT("F.max_pool2d(%s, %s)", in, window(f, node, !is_lopsided));
-}
-
-static const char *write_avg_pool(hwnas_flat *f, const hwnas_node *node)
-{
-    const int64_t *pad = node->attrs[HWNAS_POOL_PAD].ints;
-    const char *sides = hwnas_flat_sides(f, pad);
-    if (!hwnas_export_is_lopsided(node, true))
-        return TEXT(
-            "F.avg_pool2d($0, %s%s)", window(f, node, true),
-            (pad[0] || pad[1]) && !number_of(node, "count_pad") ? ", count_include_pad=False" : "");
-    const char *mean = TEXT("F.avg_pool2d(F.pad($0, %s), %s)", sides, window(f, node, false));
-    if (number_of(node, "count_pad"))
-        return mean;
-    return TEXT("%s / F.avg_pool2d(F.pad(torch.ones_like($0), %s), %s)", mean, sides,
-                window(f, node, false));
-}
-
-static const char *write_upsample(hwnas_flat *f, const hwnas_node *node)
-{
-    return TEXT("F.interpolate($0, scale_factor=(%s), mode=\"%s\")",
-                hwnas_flat_list(f, 2, hwnas_node_attr(node, "by")->ints),
-                number_of(node, "linear") ? "bilinear" : "nearest");
-}
-
 /* ---- The table ---- */
 
 #define FLOATS "f", 'f'
@@ -395,7 +349,7 @@ const hwnas_flat_row hwnas_flat_rows[HWNAS_N_OPS] = {
     METHOD(ASINH, "asinh", FLOATS),
     METHOD(ATAN, "atan", FLOATS),
     METHOD(ATANH, "atanh", FLOATS),
-    WRITES(AVG_POOL, "f", 'f', avg_pool),
+    [HWNAS_OP_AVG_POOL] = {NULL, FLOATS, hwnas_flat_avg_pool},
     [HWNAS_OP_BATCH_NORM] = {"F.batch_norm($0, $3, $4, $1, $2, eps={epsilon})", "f", 'f',
                              .module = hwnas_flat_module_batch_norm},
     WRITES(CAST, ".", 's', cast),
@@ -425,6 +379,7 @@ const hwnas_flat_row hwnas_flat_rows[HWNAS_N_OPS] = {
     WRITES(GATHER_ND, "sl", 's', gather_nd),
     WRITES(GELU, "f", 'f', gelu),
     FUNCTION(GLOBAL_AVG_POOL, "$0.mean((2, 3), keepdim=True)", FLOATS),
+    [HWNAS_OP_GRID_SAMPLE] = {NULL, FLOATS, hwnas_flat_grid_sample},
     COMPARES(GREATER, ">"),
     COMPARES(GREATER_OR_EQUAL, ">="),
     [HWNAS_OP_GRU_CORE] = {NULL, "f", 'f', NULL, hwnas_flat_module_rnn, hwnas_flat_before_rnn,
@@ -443,7 +398,7 @@ const hwnas_flat_row hwnas_flat_rows[HWNAS_N_OPS] = {
                             hwnas_flat_after_rnn},
     FUNCTION(MATMUL, "$0 @ $1", FLOATS),
     FUNCTION(MAX, "torch.maximum($0, $1)", SAME),
-    WRITES(MAX_POOL, "f", 'f', max_pool),
+    [HWNAS_OP_MAX_POOL] = {NULL, FLOATS, hwnas_flat_max_pool},
     FUNCTION(MEAN, "$0.mean(@)", FLOATS),
     FUNCTION(MIN, "torch.minimum($0, $1)", SAME),
     FUNCTION(MISH, "F.mish($0)", FLOATS),
@@ -492,7 +447,7 @@ const hwnas_flat_row hwnas_flat_rows[HWNAS_N_OPS] = {
     FUNCTION(THRESHOLDED_RELU, "F.threshold($0, {alpha}, 0.0)", FLOATS),
     WRITES(TOP_K, "s", 's', top_k),
     [HWNAS_OP_TRANSPOSE] = {"$0.permute({order})", "s", 's'},
-    WRITES(UPSAMPLE, "f", 'f', upsample),
+    [HWNAS_OP_UPSAMPLE] = {NULL, FLOATS, hwnas_flat_upsample},
     [HWNAS_OP_WHERE] = {"torch.where($0, $1, $2)", "bs", 's'},
     [HWNAS_OP_XOR] = {"$0 ^ $1", "b", 'b'},
     WRITES(ZERO, "s", 's', zero),

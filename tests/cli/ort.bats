@@ -103,6 +103,19 @@ ort() {
     done
 }
 
+@test "images sampled by a grid" {
+    local model device
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/newer_models.py" .
+    for device in ref cpu; do
+        for model in *.onnx; do
+            "$HWNAS" run "$model" --device "$device" --input "${model%.onnx}.in" --output "${model%.onnx}.out"
+        done
+        ort compare-all .
+    done
+}
+
 @test "files that ONNX Runtime's optimiser has rewritten" {
     local name base=$BATS_TEST_TMPDIR/net
     for name in resnet32_cifar deit_tiny imdb_bilstm; do

@@ -24,7 +24,7 @@ static const struct {
     ROW(hwnas_layer_norm),      ROW(hwnas_arg),       ROW(hwnas_top_k),
     ROW(hwnas_cum_sum),         ROW(hwnas_pool),      ROW(hwnas_pad),
     ROW(hwnas_upsample),        ROW(hwnas_matmul),    ROW(hwnas_conv),
-    ROW(hwnas_conv_transpose),  ROW(hwnas_recurrent),
+    ROW(hwnas_conv_transpose),  ROW(hwnas_recurrent), ROW(hwnas_grid_sample),
 };
 
 /* NULL: there is none of that name. */

@@ -47,7 +47,7 @@ PAGE = ROOT / "docs" / "operators.md"
 
 # Which inputs are data, not weights and options; -1: all.
 DATA_INPUTS = collections.defaultdict(lambda: 1) | dict.fromkeys(
-    """Add And BitShift CastLike Concat Div Einsum Equal Gather GatherElements GatherND Greater GreaterOrEqual Less
+    """Add And BitShift CastLike Concat Div Einsum Equal Gather GatherElements GatherND Greater GreaterOrEqual GridSample Less
     LessOrEqual MatMul Max Mean Min
     Mod Mul Or Pow PRelu ScatterElements ScatterND Sub Sum Where Xor""".split(),
     -1,
@@ -57,7 +57,7 @@ OPERATORS = """Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Averag
     ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh CumSum DepthToSpace DequantizeLinear Div
     Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor
     GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater
-    GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
+    GreaterOrEqual GridSample GroupNormalization HardSigmoid HardSwish Hardmax Identity
     InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less
     LessOrEqual Log LogSoftmax LpNormalization LpPool MatMul MatMulInteger Max MaxPool
     Mean MeanVarianceNormalization Min Mish Mod Mul Neg Not OneHot Or PRelu Pad Pow
@@ -269,6 +269,8 @@ def page(found, n_run):
         "above: Attention (without a past), BiasGelu, EmbedLayerNormalization, FastGelu, FusedConv, FusedGemm, FusedMatMul, Gelu, MatMulNBits, QuickGelu, SkipLayerNormalization,",
         "SkipSimplifiedLayerNormalization, and SimplifiedLayerNormalization, which it has among ONNX's. `tests/cli/ort.bats`",
         "compares them with ONNX Runtime.",
+        "",
+        "GridSample takes images, not volumes.",
         "",
         "NaN stays NaN in Relu, Clip, Max, Min, HardSigmoid and Sign on `ref`, as in ONNX Runtime; some instructions of",
         "oneDNN's make a number of it on `cpu`. When a file is opened, weights with NaN or infinity and constants of whole numbers",

@@ -368,6 +368,14 @@ class Shapes(nn.Module):
         return torch.cat(parts, 1), x.argmax(2), x.max(1)[1]
 
 
+class Samples(nn.Module):
+    """Images at the places of a grid, many of them beyond the image."""
+
+    def forward(self, x, grid):
+        return [F.grid_sample(x, grid, mode, padding, aligned) for mode in ("bilinear", "nearest", "bicubic")
+                for padding in ("zeros", "border", "reflection") for aligned in (False, True)]
+
+
 def image(*dims):
     return torch.randn(dims)
 
@@ -394,6 +402,7 @@ INPUTS = {
     Sound: lambda: [image(2, 2, 120)],
     Volume: lambda: [image(1, 2, 6, 10, 12)],
     Swin: lambda: [image(1, 8, 8, 8)],
+    Samples: lambda: [image(2, 5, 6, 7), 2 * image(2, 9, 13, 2)],
     Shapes: lambda: [image(2, 3, 5)],
 }
 

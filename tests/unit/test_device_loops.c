@@ -541,6 +541,50 @@ static void sums_so_far(void **state)
     }
 }
 
+/* Pixels that fill pieces and that do not, of few channels and of more than a piece has. */
+static void samples_of_grids(void **state)
+{
+    (void)state;
+    static const int64_t images[][4] = {{2, 3, 5, 7}, {1, 1, 1, 1}, {2, 70, 6, 4}, {1, 5, 33, 20}};
+    static const int64_t grids[][4] = {{2, 3, 5, 2}, {1, 8, 8, 2}, {2, 9, 20, 2}, {1, 40, 31, 2}};
+    for (int i = 0; i < (int)COUNT(images) * 3 * 3 * 2; i++) {
+        char attrs[80];
+        op_case c = {"grid_sample", attrs, {{0}}};
+        memcpy(c.dims[0], images[i / 18], sizeof c.dims[0]);
+        memcpy(c.dims[1], grids[i / 18], sizeof c.dims[1]);
+        snprintf(attrs, sizeof attrs, "mode=%d padding=%d align_corners=%d", i % 3, i / 3 % 3,
+                 i / 9 % 2);
+        hwnas_graph *graph = graph_of_op(&c);
+        agrees(attrs, graph, HWNAS_OP_GRID_SAMPLE, "own loops");
+        hwnas_graph_free(graph);
+    }
+}
+
+/* Places so far away that no whole number has them, and none at all. */
+static void grids_of_odd_places(void **state)
+{
+    (void)state;
+    static const float image[] = {1, 2, 3, 4, 5, 6},
+                       grid[] = {NAN,  0, 1e30f, -1e30f, INFINITY, -INFINITY,
+                                 1e9f, 0, -2,    -2,     0.5f,     0.5f};
+    static const float wanted[][6] = {
+        {0, 0, 0, 0, 0, 5.75f}, {2.5f, 3, 3, 4.5f, 1, 5.75f}, {0, 0, 0, 0, 0, 6}};
+    static const char *const attrs[] = {"", "padding=1", "mode=1"}, *const names[] = {"ref", "cpu"};
+    const float *inputs[] = {image, grid};
+    for (size_t i = 0; i < COUNT(attrs) * COUNT(names); i++) {
+        float out[6];
+        op_case c = {"grid_sample", attrs[i / 2], {{1, 1, 2, 3}, {1, 2, 3, 2}}};
+        hwnas_graph *graph = graph_of_op(&c);
+        hwnas_device *device = open_device(names[i % 2], 1);
+        run_with(out, device, graph, inputs);
+        for (size_t k = 0; k < COUNT(out); k++)
+            if (fabsf(out[k] - wanted[i / 2][k]) > 1e-6f)
+                fail_msg("%s %s: value %zu is %g", names[i % 2], attrs[i / 2], k, out[k]);
+        hwnas_device_close(device);
+        hwnas_graph_free(graph);
+    }
+}
+
 /* ---- Pools ---- */
 
 /* As a volume's are: of slices, which a reshape has made channels. */
@@ -590,6 +634,8 @@ int main(void)
         cmocka_unit_test(logarithms_of_sums_of_exponentials),
         cmocka_unit_test(padding),
         cmocka_unit_test(sums_so_far),
+        cmocka_unit_test(samples_of_grids),
+        cmocka_unit_test(grids_of_odd_places),
         cmocka_unit_test(pools_behind_a_reshape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ const hwnas_kernel hwnas_kernels[] = {
     {"hwnas_pool", "window", false},
     {"hwnas_pad", "window", false},
     {"hwnas_upsample", "window", false},
+    {"hwnas_grid_sample", "window", false},
     {"hwnas_matmul", "product", false},
     {"hwnas_conv", "product", false},
     {"hwnas_conv_transpose", "product", false},

@@ -304,6 +304,14 @@ LOWER(lower_upsample)
     set_ints(&l->job, 1, hwnas_node_attr(node, "by")->ints, 2);
 }
 
+LOWER(lower_grid_sample)
+{
+    hwnas_launch *l = hwnas_launch_new(out, "hwnas_grid_sample", graph, node, views, 2);
+    l->job.ints[0] = (int)first_int(node, "mode");
+    l->job.ints[1] = (int)first_int(node, "padding");
+    l->job.ints[2] = (int)first_int(node, "align_corners");
+}
+
 LOWER(lower_conv)
 {
     const char *kernel = node->op->id == HWNAS_OP_CONV ? "hwnas_conv" : "hwnas_conv_transpose";
@@ -385,6 +393,7 @@ static hwnas_lower *const rows[HWNAS_N_OPS] = {
     [HWNAS_OP_GATHER_ELEMENTS] = lower_gather_elements,
     [HWNAS_OP_GATHER_ND] = lower_gather_nd,
     [HWNAS_OP_GLOBAL_AVG_POOL] = lower_reduce,
+    [HWNAS_OP_GRID_SAMPLE] = lower_grid_sample,
     [HWNAS_OP_GRU_CORE] = hwnas_lower_recurrent,
     [HWNAS_OP_LAYER_NORM] = lower_layer_norm,
     [HWNAS_OP_LINEAR] = lower_linear,

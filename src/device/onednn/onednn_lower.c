@@ -10,6 +10,7 @@
 
 #include "device/onednn/dynamic.h"
 #include "device/onednn/function_loops.h"
+#include "device/onednn/grid_samples.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/lines.h"
 #include "device/onednn/onednn_steps.h"
@@ -316,10 +317,10 @@ static const struct rule {
     {HWNAS_OP_DEQUANTIZE_LINEAR, dnnl_graph_op_dequantize, lower_quantize, NULL, NULL},
     {HWNAS_OP_DIV, dnnl_graph_op_divide, no_attributes, NULL, NULL},
     {HWNAS_OP_FLATTEN, OWN, NULL, &hwnas_onednn_reshape},
-    {HWNAS_OP_GATHER, OWN, NULL, &hwnas_onednn_loops},
     {HWNAS_OP_GELU, dnnl_graph_op_gelu, no_attributes, is_exact, NULL},
     {HWNAS_OP_GELU, OWN, NULL, &hwnas_onednn_eltwise},
     {HWNAS_OP_GLOBAL_AVG_POOL, dnnl_graph_op_avg_pool, lower_global_avg_pool, NULL, NULL},
+    {HWNAS_OP_GRID_SAMPLE, OWN, hwnas_onednn_can_sample, &hwnas_onednn_grid_samples},
     {HWNAS_OP_GRU_CORE, OWN, hwnas_onednn_is_short_recurrent, &hwnas_onednn_short_recurrent},
     {HWNAS_OP_GRU_CORE, OWN, has_given_weights, &hwnas_onednn_gru},
     {HWNAS_OP_GRU_CORE, OWN, NULL, &hwnas_onednn_loops},
@@ -360,7 +361,6 @@ static const struct rule {
     {HWNAS_OP_TRANSPOSE, dnnl_graph_op_static_transpose, lower_order, NULL, NULL},
     {HWNAS_OP_UPSAMPLE, dnnl_graph_op_interpolate, lower_upsample, has_pixels, NULL},
     {HWNAS_OP_UPSAMPLE, OWN, NULL, &hwnas_onednn_loops},
-    {HWNAS_OP_ZERO, OWN, NULL, &hwnas_onednn_loops},
 };
 
 /* What oneDNN lacks, or is slow at. */

@@ -95,3 +95,70 @@ KERNEL(hwnas_upsample)
         STORE(0, OFFSET(0, i), value);
     }
 }
+
+/* The pixel at `i` of `n`, which may be beyond the image; -1: none. */
+DEVICE int kernel_sample_source(int i, int n, int padding, int is_aligned)
+{
+    const int period = is_aligned ? 2 * (n - 1) : 2 * n;
+    if (i >= 0 && i < n)
+        return i;
+    if (padding == HWNAS_SAMPLE_ZEROS)
+        return -1;
+    if (padding == HWNAS_SAMPLE_BORDER)
+        return i < 0 ? 0 : n - 1;
+    if (!period)
+        return 0;
+    i = (i % period + period) % period;
+    return i < n ? i : period - i - !is_aligned;
+}
+
+/* Of a pixel that is so far away. */
+DEVICE float kernel_sample_weight(int mode, float x)
+{
+    const float a = -0.75f;
+    x = x < 0 ? -x : x;
+    if (mode != HWNAS_SAMPLE_CUBIC)
+        return mode == HWNAS_SAMPLE_NEAREST ? 1 : 1 - x;
+    return x <= 1  ? ((a + 2) * x - (a + 3)) * x * x + 1
+           : x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+                   : 0;
+}
+
+/* The place of a grid in pixels; what is too far away for an int, or NaN, is beyond the image. */
+DEVICE float kernel_sample_place(float x, int n, int is_aligned)
+{
+    const float far = 1073741824.0f;
+    const float at = is_aligned ? (x + 1) / 2 * (float)(n - 1) : ((x + 1) * (float)n - 1) / 2;
+    return !(at > -far) ? -far : at < far ? at : far;
+}
+
+/* views: 0 the output, 1 the images, 2 the grid. ints: [0] the mode, [1] the padding, [2] whether
+ * corners are aligned. */
+KERNEL(hwnas_grid_sample)
+{
+    const hwnas_view *in = &job.views[1], *out = &job.views[0], *grid = &job.views[2];
+    const int n = CODE == HWNAS_SAMPLE_CUBIC ? 4 : CODE == HWNAS_SAMPLE_LINEAR ? 2 : 1;
+    FOR_EACH(i) {
+        const int x = i % out->dims[3], y = i / out->dims[3] % out->dims[2];
+        const int plane = i / out->dims[3] / out->dims[2];
+        const int image = plane / in->dims[1];
+        const int from = plane % in->dims[1] * in->steps[1] + image * in->steps[0];
+        const int at = image * grid->steps[0] + y * grid->steps[1] + x * grid->steps[2];
+        const float u = kernel_sample_place(LOAD(2, at), in->dims[3], job.ints[2]);
+        const float v = kernel_sample_place(LOAD(2, at + grid->steps[3]), in->dims[2], job.ints[2]);
+        const int is_cubic = CODE == HWNAS_SAMPLE_CUBIC, is_nearest = CODE == HWNAS_SAMPLE_NEAREST;
+        const int left = (int)(is_nearest ? rintf(u) : floorf(u)) - is_cubic;
+        const int top = (int)(is_nearest ? rintf(v) : floorf(v)) - is_cubic;
+        float sum = 0;
+        for (int k = 0; k < n * n; k++) {
+            const int row = top + k / n, column = left + k % n;
+            const int a = kernel_sample_source(row, in->dims[2], job.ints[1], job.ints[2]);
+            const int b = kernel_sample_source(column, in->dims[3], job.ints[1], job.ints[2]);
+            const float weight = kernel_sample_weight(CODE, v - (float)row) *
+                                 kernel_sample_weight(CODE, u - (float)column);
+            if (a >= 0 && b >= 0 && weight != 0)
+                sum += weight * LOAD(1, from + a * in->steps[2] + b * in->steps[3]);
+        }
+        STORE(0, OFFSET(0, i), sum);
+    }
+}
