@@ -154,8 +154,7 @@ hwnas_status hwnas_onnx_read_upsample(int *out, hwnas_onnx_reader *r, const Onnx
     const bool is_linear = hwnas_onnx_is_word(node, "mode", "linear", false);
     if (data->tensor == HWNAS_ONNX_NOT_MADE ||
         !(is_linear || hwnas_onnx_is_word(node, "mode", "nearest", true)) ||
-        hwnas_onnx_attribute(node, "axes") || hwnas_onnx_int(node, "antialias", 0) ||
-        !places_pixels_as_we(node, is_linear) ||
+        hwnas_onnx_attribute(node, "axes") || !places_pixels_as_we(node, is_linear) ||
         !(read_factors(by, r, node, SCALES, r->graph->tensors[data->tensor]) ||
           read_factors(by, r, node, SIZES, r->graph->tensors[data->tensor])))
         return HWNAS_OK;

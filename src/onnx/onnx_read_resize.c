@@ -9,7 +9,7 @@
 
 #include "onnx/onnx_build.h"
 
-enum { MAX_TAPS = 4, MAX_SIZE = 1 << 18 };
+enum { MAX_TAPS = 64, MAX_SIZE = 1 << 18 };
 
 typedef hwnas_onnx_builder builder;
 
@@ -88,28 +88,37 @@ static double nearest(const resize *z, double x)
     return has_mode(z, "nearest_mode", "round_prefer_ceil", false) ? floor(x + 0.5) : ceil(x - 0.5);
 }
 
-/* Which old values a new one is made of, and their weights. */
+/* How many old values a new one is made of. `widened`: by how much the filter is, so that of a
+ * smaller image no old value is left out. */
+static double count_taps(double *widened, const resize *z)
+{
+    const bool is_wide = hwnas_onnx_int(z->node, "antialias", 0) && z->scale < 1;
+    *widened = is_wide ? 1 / z->scale : 1;
+    if (has_mode(z, "mode", "nearest", true))
+        return 1;
+    return 2 * ceil((has_mode(z, "mode", "cubic", false) ? 2 : 1) * *widened);
+}
+
+/* Which they are, and their weights. */
 static int find_taps(float *places, float *weights, const resize *z, double x)
 {
+    double widened, sum = 0;
+    const int n = (int)count_taps(&widened, z);
     const bool is_cubic = has_mode(z, "mode", "cubic", false);
-    const bool is_linear =
-        has_mode(z, "mode", "linear", false) || has_mode(z, "mode", "bilinear", false);
-    const int n = is_cubic ? 4 : is_linear ? 2 : 1;
-    const double base = is_cubic ? floor(x) - 1 : is_linear ? floor(x) : nearest(z, x);
+    const double base = n > 1 ? floor(x) - n / 2 + 1 : nearest(z, x);
     const double a = hwnas_onnx_float(z->node, "cubic_coeff_a", -0.75);
     const bool excludes = hwnas_onnx_int(z->node, "exclude_outside", 0);
-    double sum = 0;
     for (int i = 0; i < n; i++) {
-        const double at = base + i, last = (double)z->n - 1;
+        const double at = base + i, last = (double)z->n - 1, away = (x - at) / widened;
         const bool is_outside = at < 0 || at > last;
-        double weight = is_cubic ? cubic(x - at, a) : is_linear ? 1 - fabs(x - at) : 1;
+        double weight = is_cubic ? cubic(away, a) : n > 1 ? fmax(0, 1 - fabs(away)) : 1;
         if (is_outside && excludes)
             weight = 0;
         places[i] = (float)fmin(last, fmax(0, at));
         weights[i] = (float)weight;
         sum += weight;
     }
-    for (int i = 0; i < n && excludes; i++)
+    for (int i = 0; i < n && (excludes || widened > 1); i++)
         weights[i] = (float)(weights[i] / sum);
     return n;
 }
@@ -120,15 +129,17 @@ static int resize_axis(builder *b, int x, int axis, const resize *z)
     const bool crops = has_mode(z, "coordinate_transformation_mode", "tf_crop_and_resize", false);
     const hwnas_tensor in = hwnas_onnx_tensor(b, x);
     int64_t line[HWNAS_MAX_RANK] = {0};
-    int weights[MAX_TAPS], beyond = -1, sum = -1, n_taps = 0;
+    int weights[MAX_TAPS], beyond = -1, sum = -1;
     float *w[MAX_TAPS], *outside = NULL, places[MAX_TAPS] = {0}, weight[MAX_TAPS] = {0};
     const int rank = in.rank - axis;
     for (int i = 0; i < rank; i++)
         line[i] = i ? 1 : z->m;
-    if (has_mode(z, "mode", "nearest", true))
-        n_taps = 1;
-    else
-        n_taps = has_mode(z, "mode", "cubic", false) ? 4 : 2;
+    double widened;
+    const double n_taps = count_taps(&widened, z);
+    if (n_taps > MAX_TAPS) {
+        hwnas_onnx_refuse(b, "antialias", "makes each value of more than 64: resize in two steps");
+        return x;
+    }
     int tables[MAX_TAPS];
     float *t[MAX_TAPS];
     for (int k = 0; k < n_taps; k++) {
@@ -210,8 +221,6 @@ hwnas_status hwnas_onnx_read_resize(int *out, hwnas_onnx_reader *r, const Onnx__
     if ((n_scales != n && n_sizes != n) || n > in.rank)
         hwnas_onnx_refuse(&b, "scales", "or sizes are absent, or not one for each axis");
     check_words(&b);
-    if (hwnas_onnx_int(node, "antialias", 0))
-        hwnas_onnx_refuse(&b, "antialias", "has a value that we cannot compute");
     const bool is_larger =
         hwnas_onnx_is_word(node, "keep_aspect_ratio_policy", "not_smaller", false);
     const bool keeps =

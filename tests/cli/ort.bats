@@ -103,7 +103,7 @@ ort() {
     done
 }
 
-@test "images sampled by a grid" {
+@test "images sampled by a grid, or made smaller with antialias" {
     local model device
     need onnx
     cd "$BATS_TEST_TMPDIR"

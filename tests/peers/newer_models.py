@@ -8,6 +8,7 @@ import itertools
 import pathlib
 import sys
 
+import numpy as np
 from onnx import helper
 
 from contrib_models import save
@@ -27,5 +28,21 @@ def grids(folder):
                  {"x": [2, 5, 6, 7], "grid": [2, 9, 13, 2]}, {"y": [2, 5, 9, 13]}, opset=opset)
 
 
+def smaller(folder):
+    """Images made smaller by filters that leave no pixel out, and one larger."""
+    for number, (mode, size, attributes) in enumerate([
+        ("linear", (6, 5), {}),
+        ("linear", (7, 31), {"exclude_outside": 1}),
+        ("linear", (3, 9), {"coordinate_transformation_mode": "align_corners"}),
+        ("linear", (26, 14), {}),
+        ("cubic", (6, 5), {}),
+        ("cubic", (5, 8), {"exclude_outside": 1, "cubic_coeff_a": -0.5}),
+        ("cubic", (26, 14), {"coordinate_transformation_mode": "pytorch_half_pixel"}),
+    ]):
+        save(folder, f"smaller_{number}", [node("Resize", "x   sizes", "y", mode=mode, antialias=1, **attributes)],
+             {"x": [2, 3, 13, 20]}, {"y": [2, 3, *size]}, {"sizes": np.array([2, 3, *size])}, opset=18)
+
+
 if __name__ == "__main__":
-    grids(pathlib.Path(sys.argv[1]))
+    for write in grids, smaller:
+        write(pathlib.Path(sys.argv[1]))
