@@ -122,6 +122,24 @@ static hwnas_status is_nothing(bool *out, hwnas_onnx_reader *r, const Onnx__Node
     return HWNAS_OK;
 }
 
+/* Has each sequence all of the steps? */
+static hwnas_status is_of_all_steps(bool *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
+                                    size_t x, size_t lengths)
+{
+    const hwnas_tensor *from = NULL;
+    int input;
+    *out = !hwnas_onnx_has_input(node, lengths);
+    if (*out)
+        return HWNAS_OK;
+    TRY(hwnas_onnx_input(&input, r, node, x));
+    TRY(hwnas_onnx_constant(&from, r, node->input[lengths], hwnas_onnx_describe(node).s));
+    const hwnas_tensor in = r->graph->tensors[input];
+    *out = from && in.rank == 3 && hwnas_tensor_count(from) == in.dims[1];
+    for (int64_t k = 0, n = from ? hwnas_tensor_count(from) : 0; k < n; k++)
+        *out &= from->data[k] >= (float)in.dims[0];
+    return HWNAS_OK;
+}
+
 static hwnas_status add_slice(int *out, hwnas_onnx_reader *r, const char *name, const char *suffix,
                               int input, int64_t axis, int64_t at)
 {
@@ -177,8 +195,10 @@ hwnas_status hwnas_onnx_read_recurrent(int *out, hwnas_onnx_reader *r, const Onn
             is_known |= node->attribute[i]->name && !strcmp(node->attribute[i]->name, known[k]);
         is_core &= is_known;
     }
-    for (size_t i = LENGTHS; i <= PEEPHOLES; i++) {
-        bool none;
+    bool none;
+    TRY(is_of_all_steps(&none, r, node, X, LENGTHS));
+    is_core &= none;
+    for (size_t i = INITIAL_H; i <= PEEPHOLES; i++) {
         TRY(is_nothing(&none, r, node, i));
         is_core &= none;
     }

@@ -15,7 +15,10 @@ typedef struct rnn {
     int kind;
     int64_t steps, batch, hidden, directions;
     bool is_linear_first; /* GRU: the reset gate comes after the product */
-    const hwnas_tensor *lengths;
+    bool has_lengths;     /* less than all steps, or computed */
+    const float *lengths; /* that are known; NULL: they are computed */
+    int computed_lengths; /* batch x 1 */
+    double clip;          /* of what goes into an activation; infinite: none */
     hwnas_op_id activations[6];
     int zero;
 } rnn;
@@ -56,8 +59,11 @@ static int mul(builder *b, int x, int y)
     return hwnas_onnx_make(b, HWNAS_OP_MUL, NULL, x, y);
 }
 
-static int activate(builder *b, hwnas_op_id op, int x)
+static int activate(builder *b, const rnn *n, hwnas_op_id op, int x)
 {
+    const hwnas_attr bounds[] = {hwnas_attr_number(-n->clip), hwnas_attr_number(n->clip)};
+    if (n->clip < INFINITY)
+        x = hwnas_onnx_make(b, HWNAS_OP_CLIP, bounds, x, -1);
     return hwnas_onnx_make(b, op, NULL, x, -1);
 }
 
@@ -70,11 +76,14 @@ static state step_lstm(builder *b, const rnn *n, const direction *d, int x, stat
     for (int i = 0; i <= 2; i += 2)
         if (d->peephole[i] >= 0)
             g[i] = add(b, g[i], mul(b, d->peephole[i], s.c));
-    const int in = activate(b, d->activations[0], g[0]), forget = activate(b, d->activations[0], g[2]);
-    const int c = add(b, mul(b, forget, s.c), mul(b, in, activate(b, d->activations[1], g[3])));
+    const int in = activate(b, n, d->activations[0], g[0]),
+              forget = activate(b, n, d->activations[0], g[2]);
+    const int c = add(b, mul(b, forget, s.c), mul(b, in, activate(b, n, d->activations[1], g[3])));
     if (d->peephole[1] >= 0)
         g[1] = add(b, g[1], mul(b, d->peephole[1], c));
-    return (state){mul(b, activate(b, d->activations[0], g[1]), activate(b, d->activations[2], c)), c};
+    /* What clips is gates alone, as in ONNX Runtime. */
+    const int open = hwnas_onnx_make(b, d->activations[2], NULL, c, -1);
+    return (state){mul(b, activate(b, n, d->activations[0], g[1]), open), c};
 }
 
 static state step_gru(builder *b, const rnn *n, const direction *d, int x, state s)
@@ -82,22 +91,21 @@ static state step_gru(builder *b, const rnn *n, const direction *d, int x, state
     const int r_gates = hwnas_onnx_cut(b, d->r, 1, 0, 2 * n->hidden, 1);
     const int r_new = hwnas_onnx_cut(b, d->r, 1, 2 * n->hidden, 3 * n->hidden, 1);
     const int both = activate(
-        b, d->activations[0],
+        b, n, d->activations[0],
         add(b, gates(b, x, n, 0, 2), hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, s.h, r_gates)));
     const int update = gates(b, both, n, 0, 1), reset = gates(b, both, n, 1, 2);
     int new = hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL,
                               n->is_linear_first ? s.h : mul(b, reset, s.h), r_new);
     if (n->is_linear_first)
         new = mul(b, reset, d->reset_bias < 0 ? new : add(b, new, d->reset_bias));
-    new = activate(b, d->activations[1], add(b, gates(b, x, n, 2, 3), new));
+    new = activate(b, n, d->activations[1], add(b, gates(b, x, n, 2, 3), new));
     const int old = hwnas_onnx_make(b, HWNAS_OP_SUB, NULL, s.h, new);
     return (state){add(b, new, mul(b, update, old)), s.c};
 }
 
 static state step_rnn(builder *b, const rnn *n, const direction *d, int x, state s)
 {
-    (void)n;
-    return (state){activate(b, d->activations[0],
+    return (state){activate(b, n, d->activations[0],
                             add(b, x, hwnas_onnx_make(b, HWNAS_OP_MATMUL, NULL, s.h, d->r))),
                    s.c};
 }
@@ -106,9 +114,12 @@ static state step_rnn(builder *b, const rnn *n, const direction *d, int x, state
 static int mask_of(builder *b, const rnn *n, int64_t t)
 {
     int mask;
+    if (!n->lengths)
+        return hwnas_onnx_make(b, HWNAS_OP_LESS, NULL, hwnas_onnx_number(b, (double)t, HWNAS_INT64),
+                               n->computed_lengths);
     float *values = hwnas_onnx_values_of(&mask, b, 2, (int64_t[]){n->batch, 1}, HWNAS_BOOL);
     for (int64_t i = 0; values && i < n->batch; i++)
-        values[i] = (float)t < n->lengths->data[i];
+        values[i] = (float)t < n->lengths[i];
     return mask;
 }
 
@@ -128,7 +139,7 @@ static state run(int *all, builder *b, const rnn *n, const direction *d, state s
                            : n->kind == GRU ? step_gru(b, n, d, x, s)
                                             : step_rnn(b, n, d, x, s);
         int y = next.h;
-        if (n->lengths) {
+        if (n->has_lengths) {
             const int mask = mask_of(b, n, t);
             s.h = choose(b, mask, next.h, s.h);
             s.c = n->kind == LSTM ? choose(b, mask, next.c, s.c) : s.c;
@@ -213,20 +224,46 @@ static int initial(builder *b, const rnn *n, size_t input, int64_t d, bool is_ba
     return part(b, all, d);
 }
 
+/* How many steps each sequence has. */
+static void read_lengths(rnn *n, builder *b)
+{
+    if (!hwnas_onnx_has_input(b->node, LENGTHS))
+        return;
+    const hwnas_tensor *known = NULL;
+    const int given = hwnas_onnx_build_input(b, LENGTHS);
+    if (b->status == HWNAS_OK)
+        b->status = hwnas_onnx_constant(&known, b->r, b->node->input[LENGTHS],
+                                        hwnas_onnx_describe(b->node).s);
+    if (b->status != HWNAS_OK)
+        return;
+    const hwnas_tensor lengths = hwnas_onnx_tensor(b, given);
+    if (hwnas_tensor_count(&lengths) != n->batch || !hwnas_dtype_is_whole(lengths.dtype)) {
+        hwnas_onnx_refuse(b, "sequence_lens", "are not one for each sequence");
+        return;
+    }
+    n->lengths = known ? known->data : NULL;
+    n->has_lengths = !known;
+    for (int64_t i = 0; known && i < n->batch; i++)
+        n->has_lengths |= n->lengths[i] < (float)n->steps;
+    if (!known)
+        n->computed_lengths = hwnas_onnx_cast(
+            b, hwnas_onnx_reshape(b, given, 2, (int64_t[]){n->batch, 1}), HWNAS_INT64);
+}
+
 static bool check(rnn *n, builder *b, const hwnas_tensor *x)
 {
-    static const char *const refused[] = {"clip", "input_forget", "activation_alpha",
-                                          "activation_beta"};
+    static const char *const refused[] = {"input_forget", "activation_alpha", "activation_beta"};
     const hwnas_tensor r = hwnas_onnx_tensor(b, hwnas_onnx_build_input(b, R));
     const bool is_both = hwnas_onnx_is_word(b->node, "direction", "bidirectional", false);
     *n = (rnn){.kind = !strcmp(b->node->op_type, "LSTM")  ? LSTM
                        : !strcmp(b->node->op_type, "GRU") ? GRU
                                                           : RNN,
                .directions = is_both ? 2 : 1,
+               .clip = hwnas_onnx_float(b->node, "clip", INFINITY),
                .is_linear_first = hwnas_onnx_int(b->node, "linear_before_reset", 0)};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (hwnas_onnx_attribute(b->node, refused[i]) &&
-            (i != 1 || hwnas_onnx_int(b->node, refused[i], 0)))
+            (i || hwnas_onnx_int(b->node, refused[i], 0)))
             hwnas_onnx_refuse(b, refused[i], "has a value that we cannot compute");
     if (x->rank != 3 || r.rank != 3 || r.dims[0] != n->directions) {
         hwnas_onnx_refuse(b, "R", "does not fit the input");
@@ -237,14 +274,9 @@ static bool check(rnn *n, builder *b, const hwnas_tensor *x)
     n->hidden = r.dims[2];
     if (n->steps * n->directions > MAX_STEPS)
         hwnas_onnx_refuse(b, "X", "has more steps than we compute one by one, which are 4096");
-    if (hwnas_onnx_has_input(b->node, LENGTHS))
-        n->lengths = hwnas_onnx_build_known(b, LENGTHS, "sequence_lens");
-    if (n->lengths && hwnas_tensor_count(n->lengths) != n->batch)
-        hwnas_onnx_refuse(b, "sequence_lens", "are not one for each sequence");
-    bool is_whole = true;
-    for (int64_t i = 0; n->lengths && b->status == HWNAS_OK && i < n->batch; i++)
-        is_whole &= n->lengths->data[i] >= (float)n->steps;
-    n->lengths = is_whole ? NULL : n->lengths;
+    if (!(n->clip >= 0))
+        hwnas_onnx_refuse(b, "clip", "is less than 0");
+    read_lengths(n, b);
     read_activations(n, b);
     return b->status == HWNAS_OK;
 }

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from onnx import helper
 
-from contrib_models import save
+from contrib_models import save, values
 
 
 def node(kind, inputs, outputs, **attributes):
@@ -43,6 +43,27 @@ def smaller(folder):
              {"x": [2, 3, 13, 20]}, {"y": [2, 3, *size]}, {"sizes": np.array([2, 3, *size])}, opset=18)
 
 
+def sequences(folder):
+    """Recurrent layers with lengths and clipped."""
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}
+    steps, batch, width, hidden = 5, 3, 4, 6
+    for kind, direction in itertools.product(gates, ("forward", "reverse", "bidirectional")):
+        n = 2 if direction == "bidirectional" else 1
+        weights = {"w": values(n, gates[kind] * hidden, width), "r": values(n, gates[kind] * hidden, hidden),
+                   "b": values(n, 2 * gates[kind] * hidden)}
+        y = {"y": [steps, n, batch, hidden], "h": [n, batch, hidden]}
+        settings = {"hidden_size": hidden, "direction": direction}
+        if kind == "GRU":
+            settings["linear_before_reset"] = 1
+        for name, lengths in ("all", [5, 5, 5]), ("some", [2, 5, 1]):
+            save(folder, f"{kind}_{direction}_{name}", [node(kind, "x w r b lengths", "y h", **settings)],
+                 {"x": [steps, batch, width]}, y, {**weights, "lengths": np.array(lengths, np.int32)})
+        save(folder, f"{kind}_{direction}_given", [node(kind, "x w r b whole_lengths", "y h", **settings)],
+             {"x": [steps, batch, width], "whole_lengths": [batch]}, y, weights)
+        save(folder, f"{kind}_{direction}_clip", [node(kind, "x w r b", "y h", clip=0.6, **settings)],
+             {"x": [steps, batch, width]}, y, weights)
+
+
 if __name__ == "__main__":
-    for write in grids, smaller:
+    for write in grids, smaller, sequences:
         write(pathlib.Path(sys.argv[1]))
