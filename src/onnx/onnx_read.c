@@ -415,6 +415,7 @@ static hwnas_status read_model(hwnas_graph **out, hwnas_onnx_batch *batch, reade
     r.graph = hwnas_graph_new(is_empty(r.from->name) ? name : r.from->name, seed);
     TRY_OUT(read_graph(&r));
     hwnas_onnx_doubt_wholes(&doubts, &r);
+    hwnas_onnx_doubt_random(&doubts, &r);
     free_model(model);
     model = NULL;
     TRY_OUT(hwnas_onnx_settle_zeros(r.graph));

@@ -102,6 +102,20 @@ void hwnas_onnx_doubt_wholes(hwnas_str *out, const reader *r)
     free(readers);
 }
 
+/* ---- what differs from run to run elsewhere ---- */
+
+void hwnas_onnx_doubt_random(hwnas_str *out, const reader *r)
+{
+    if (!r->n_random)
+        return;
+    hwnas_str_addf(out, "%s", r->first_random.s);
+    if (r->n_random > 1)
+        hwnas_str_addf(out, " and %zu more", r->n_random - 1);
+    hwnas_str_add(out, r->n_random > 1 ? " draw" : " draws");
+    hwnas_str_add(out,
+                  " values at random: they are constants here, drawn once, and cost no time\n");
+}
+
 /* ---- what is no number ---- */
 
 typedef struct odd {

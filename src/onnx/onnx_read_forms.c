@@ -204,6 +204,7 @@ static const struct {
 } forms[] = {
     {"Attention", hwnas_onnx_read_attention, HWNAS_ONNX_CONTRIB},
     {"AveragePool", hwnas_onnx_read_pool},
+    {"Bernoulli", hwnas_onnx_read_bernoulli},
     {"BiasGelu", hwnas_onnx_read_contrib_gelu, HWNAS_ONNX_CONTRIB},
     {"BitShift", hwnas_onnx_read_bit_shift},
     {"Cast", hwnas_onnx_read_cast},
@@ -256,6 +257,10 @@ static const struct {
     {"QLinearMatMul", hwnas_onnx_read_qlinear_matmul},
     {"QuickGelu", hwnas_onnx_read_swish, HWNAS_ONNX_CONTRIB},
     {"RNN", hwnas_onnx_read_recurrent},
+    {"RandomNormal", hwnas_onnx_read_random},
+    {"RandomNormalLike", hwnas_onnx_read_random_like},
+    {"RandomUniform", hwnas_onnx_read_random},
+    {"RandomUniformLike", hwnas_onnx_read_random_like},
     {"Range", hwnas_onnx_read_range},
     {"ReduceL1", hwnas_onnx_read_reduce},
     {"ReduceL2", hwnas_onnx_read_reduce},

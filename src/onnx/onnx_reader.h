@@ -29,6 +29,11 @@ typedef struct hwnas_onnx_bound {
     int64_t value;
 } hwnas_onnx_bound;
 
+/* "node 'conv1' (Conv)", for messages. */
+typedef struct hwnas_onnx_text {
+    char s[160];
+} hwnas_onnx_text;
+
 typedef struct hwnas_onnx_reader {
     const Onnx__GraphProto *from;
     hwnas_graph *graph;
@@ -45,16 +50,14 @@ typedef struct hwnas_onnx_reader {
     hwnas_str *skipped; /* what was left out, a line for each; NULL: nothing may be */
     size_t n_left_out;  /* nodes, with those that depend on such ... */
     size_t n_products_left_out; /* ... and how many of them multiply */
+    size_t n_random;            /* nodes whose values were drawn at random ... */
+    hwnas_onnx_text first_random; /* ... and the first of them */
     size_t n_values;
     hwnas_onnx_named *values; /* sorted by name */
     size_t n_node_names;
     const char **node_names; /* sorted */
 } hwnas_onnx_reader;
 
-/* "node 'conv1' (Conv)", for messages. */
-typedef struct hwnas_onnx_text {
-    char s[160];
-} hwnas_onnx_text;
 hwnas_onnx_text hwnas_onnx_describe(const Onnx__NodeProto *node);
 HWNAS_CHECKED hwnas_status hwnas_onnx_unsupported(const Onnx__NodeProto *node,
                                                   const char *attribute, const char *what);
@@ -188,6 +191,8 @@ HWNAS_CHECKED hwnas_status hwnas_onnx_make_of_nothing(int *out, hwnas_onnx_reade
 
 /* Constants of whole numbers that are rounded, of what outputs depend on. */
 void hwnas_onnx_doubt_wholes(hwnas_str *out, const hwnas_onnx_reader *r);
+/* Values that were drawn at random. */
+void hwnas_onnx_doubt_random(hwnas_str *out, const hwnas_onnx_reader *r);
 /* Weights with NaN, or with infinities that make some. */
 void hwnas_onnx_doubt_weights(hwnas_str *out, const hwnas_graph *graph);
 
@@ -227,6 +232,7 @@ hwnas_onnx_form hwnas_onnx_read_gemm, hwnas_onnx_read_matmul, hwnas_onnx_read_re
     hwnas_onnx_read_variadic;
 hwnas_onnx_form hwnas_onnx_read_conv, hwnas_onnx_read_conv_transpose, hwnas_onnx_read_pool,
     hwnas_onnx_read_lp_pool, hwnas_onnx_read_global_pool, hwnas_onnx_read_lrn;
+hwnas_onnx_form hwnas_onnx_read_random, hwnas_onnx_read_random_like, hwnas_onnx_read_bernoulli;
 hwnas_onnx_form hwnas_onnx_read_resize, hwnas_onnx_read_steps, hwnas_onnx_read_einsum;
 hwnas_onnx_form hwnas_onnx_read_group_norm, hwnas_onnx_read_mvn, hwnas_onnx_read_lp_norm,
     hwnas_onnx_read_softmax;

@@ -321,3 +321,44 @@ END
         [[ $output == *"'equation' makes a letter that no input has"* ]]
     done
 }
+
+# Moments of 10,000 draws, within six of their deviations.
+@test "values that are drawn at random are constants, the same each time, and it is said" {
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+n = [100, 100]
+nodes = [helper.make_node("RandomNormalLike", ["x"], ["a"], "draw", mean=3.0, scale=2.0),
+         helper.make_node("RandomNormal", [], ["b"], shape=n),
+         helper.make_node("RandomUniform", [], ["c"], low=-1.0, high=5.0, shape=n),
+         helper.make_node("RandomUniformLike", ["x"], ["d"], seed=7.0),
+         helper.make_node("RandomUniformLike", ["x"], ["e"], seed=7.0),
+         helper.make_node("Bernoulli", ["x"], ["f"]),
+         *(helper.make_node("Mul", ["x", i], ["x" + i]) for i in "abcdef")]
+graph = helper.make_graph(
+    nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, n)],
+    [helper.make_tensor_value_info("x" + i, TensorProto.FLOAT, n) for i in "abcdef"])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 15)]), "random.onnx")
+np.full(n, 0.5, np.float32).tofile("in.bin")
+END
+    run "$HWNAS" run random.onnx --device cpu --input in.bin --output out.bin
+    [ "$status" -eq 0 ]
+    [[ $output == *"node 'draw' (RandomNormalLike) and 5 more draw values at random"* ]]
+    "$HWNAS" run random.onnx --device ref --input in.bin --output again.bin
+    cmp out.bin again.bin
+    /usr/bin/python3 - <<'END'
+import numpy as np
+
+drawn = 2 * np.fromfile("out.bin", np.float32).reshape(6, -1).astype(float)
+wanted = [(3, 2), (0, 1), (2, 6 / 12**0.5), (0.5, 12**-0.5), (0.5, 12**-0.5), (0.5, 0.5)]
+for values, (mean, deviation) in zip(drawn, wanted):
+    assert abs(values.mean() - mean) < 6 * deviation / 100, values.mean()
+    assert abs(values.std() / deviation - 1) < 0.06, values.std()
+assert (drawn[3] == drawn[4]).all() and not np.isin(drawn[0], drawn[1]).any()
+assert set(drawn[5]) == {0, 1} and -1 <= drawn[2].min() and drawn[2].max() < 5
+END
+}
