@@ -186,13 +186,7 @@ static hwnas_status read_node(reader *r, const Onnx__NodeProto *node)
     if (output != HWNAS_ONNX_NOT_MADE)
         return name_output(r, node, output);
     if (!op)
-        return hwnas_hint(
-            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the operator %s%s%s is unknown to us",
-                       hwnas_onnx_describe(node).s, is_standard ? "" : node->domain,
-                       is_standard ? "" : ".", node->op_type),
-            "%s'hwnas profile FILE --skip-unsupported' measures the rest; docs/operators.md has "
-            "what is read",
-            is_standard ? "" : "take the file from before an optimiser rewrote it; ");
+        return hwnas_onnx_refuse_unknown(r, node);
     TRY(read_by_table(&output, r, node, hwnas_onnx_node_name(r, node), op));
     return name_output(r, node, output);
 }
@@ -205,8 +199,10 @@ hwnas_status hwnas_onnx_read_if(reader *r, const Onnx__NodeProto *node)
         return hwnas_fail(HWNAS_E_INPUT, NULL, "%s has no condition", who.s);
     TRY(hwnas_onnx_constant(&condition, r, node->input[0], who.s));
     if (!condition)
-        return hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the condition depends on the input",
-                          who.s);
+        return hwnas_hint(
+            hwnas_fail(HWNAS_E_UNSUPPORTED, NULL, "%s: the condition depends on the input", who.s),
+            "export the branch that is to be measured, or 'hwnas profile FILE --skip-unsupported' "
+            "measures the rest");
     const Onnx__AttributeProto *branch =
         hwnas_onnx_attribute(node, condition->data[0] != 0 ? "then_branch" : "else_branch");
     if (!branch || !branch->g || branch->g->n_output != node->n_output || branch->g->n_input)

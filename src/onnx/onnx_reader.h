@@ -196,6 +196,12 @@ void hwnas_onnx_doubt_random(hwnas_str *out, const hwnas_onnx_reader *r);
 /* Weights with NaN, or with infinities that make some. */
 void hwnas_onnx_doubt_weights(hwnas_str *out, const hwnas_graph *graph);
 
+/* ---- onnx_read_unknown.c ---- */
+
+/* Fails for a node whose operator is not read: why, and what to try. */
+HWNAS_CHECKED hwnas_status hwnas_onnx_refuse_unknown(const hwnas_onnx_reader *r,
+                                                     const Onnx__NodeProto *node);
+
 /* ---- onnx_read_zero.c ---- */
 
 /* Products with zeros in the ways that `zero` is written become that, whoever made them so. */

@@ -362,3 +362,33 @@ assert (drawn[3] == drawn[4]).all() and not np.isin(drawn[0], drawn[1]).any()
 assert set(drawn[5]) == {0, 1} and -1 <= drawn[2].min() and drawn[2].max() < 5
 END
 }
+
+@test "an operator that no plan can hold: why, the node, and what to try" {
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import onnx
+from onnx import TensorProto, helper
+
+def save(kind, inputs, outputs, **attributes):
+    nodes = [helper.make_node("Relu", ["x"], ["features"]), helper.make_node("Relu", ["x"], ["scores"]),
+             helper.make_node(kind, inputs, outputs, "chosen", **attributes)]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 4])],
+                              [helper.make_tensor_value_info(outputs[0], TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), kind + ".onnx")
+
+save("NonZero", ["features"], ["y"])
+save("NonMaxSuppression", ["features", "scores"], ["y"])
+save("Unique", ["features"], ["y"])
+save("If", ["features"], ["y"], then_branch=helper.make_graph([], "t", [], []), else_branch=helper.make_graph([], "e", [], []))
+END
+    for kind in NonZero NonMaxSuppression Unique; do
+        run "$HWNAS" profile $kind.onnx --device cpu
+        [ "$status" -ne 0 ]
+        [[ $output == *"node 'chosen' ($kind) cannot be in a network here: how many "*"depends on the input"* ]]
+        [[ $output == *"without what follows 'features'"*"--skip-unsupported"* ]]
+    done
+    run "$HWNAS" profile If.onnx --device cpu
+    [ "$status" -ne 0 ]
+    [[ $output == *"node 'chosen' (If): the condition depends on the input"*"--skip-unsupported"* ]]
+}
