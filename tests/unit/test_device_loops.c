@@ -564,8 +564,8 @@ static void samples_of_grids(void **state)
 static void grids_of_odd_places(void **state)
 {
     (void)state;
-    static const float image[] = {1, 2, 3, 4, 5, 6},
-                       grid[] = {NAN,  0, 1e30f, -1e30f, INFINITY, -INFINITY,
+    float image[] = {1, 2, 3, 4, 5, 6};
+    static const float grid[] = {NAN,  0, 1e30f, -1e30f, INFINITY, -INFINITY,
                                  1e9f, 0, -2,    -2,     0.5f,     0.5f};
     static const float wanted[][6] = {
         {0, 0, 0, 0, 0, 5.75f}, {2.5f, 3, 3, 4.5f, 1, 5.75f}, {0, 0, 0, 0, 0, 6}};
@@ -573,6 +573,7 @@ static void grids_of_odd_places(void **state)
     const float *inputs[] = {image, grid};
     for (size_t i = 0; i < COUNT(attrs) * COUNT(names); i++) {
         float out[6];
+        image[0] = i / 2 == 1 ? 1 : INFINITY; /* no part of what is zero */
         op_case c = {"grid_sample", attrs[i / 2], {{1, 1, 2, 3}, {1, 2, 3, 2}}};
         hwnas_graph *graph = graph_of_op(&c);
         hwnas_device *device = open_device(names[i % 2], 1);

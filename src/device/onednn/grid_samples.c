@@ -2,6 +2,7 @@
  * for all channels. */
 #include "device/onednn/grid_samples.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "device/onednn/simd.h"
@@ -19,11 +20,14 @@ typedef struct samples {
     int64_t batch, channels, height, width, n_pixels;
 } samples;
 
-/* For each pixel of a piece. */
+/* For each pixel of a piece. What counts as zero has a bit in `zeros`, and stands as the image's
+ * first pixel with a weight of 0 in the tables. */
 typedef struct taps {
     int n;
+    bool has_zeros;
     int32_t at[MOST_TAPS][PIXELS];
     float weights[MOST_TAPS][PIXELS];
+    unsigned zeros[PIXELS];
 } taps;
 
 bool hwnas_onednn_can_sample(const hwnas_graph *graph, const hwnas_node *node)
@@ -43,46 +47,57 @@ static hwnas_status compile_samples(hwnas_onednn_step *step, const onednn_device
     return HWNAS_OK;
 }
 
-/* Of `n` pixels. Those behind them are the first pixel with no weight, so that all pieces are
- * alike. */
-static void find_taps(taps *out, const samples *s, const float *grid, int64_t n)
+/* Of pixel `p` of the piece. */
+static void find_taps(taps *out, const samples *s, const float *place, int64_t p)
 {
-    for (int64_t p = 0; p < PIXELS; p++) {
-        int64_t x[HWNAS_SAMPLE_MAX_TAPS], y[HWNAS_SAMPLE_MAX_TAPS];
-        float u[HWNAS_SAMPLE_MAX_TAPS], v[HWNAS_SAMPLE_MAX_TAPS];
-        const float *place = grid + 2 * (p < n ? p : 0);
-        const int n_x = hwnas_sample_taps(x, u, &s->how, place[0], s->width);
-        const int n_y = hwnas_sample_taps(y, v, &s->how, place[1], s->height);
-        out->n = n_x * n_y;
-        for (int k = 0; k < out->n; k++) {
-            out->at[k][p] = (int32_t)(y[k / n_x] * s->width + x[k % n_x]);
-            out->weights[k][p] = p < n ? v[k / n_x] * u[k % n_x] : 0;
-        }
+    int64_t x[HWNAS_SAMPLE_MAX_TAPS], y[HWNAS_SAMPLE_MAX_TAPS];
+    float u[HWNAS_SAMPLE_MAX_TAPS], v[HWNAS_SAMPLE_MAX_TAPS];
+    const int n = hwnas_sample_taps(x, u, &s->how, place[0], s->width);
+    hwnas_sample_taps(y, v, &s->how, place[1], s->height);
+    out->n = n * n;
+    out->zeros[p] = 0;
+    for (int k = 0; k < n * n; k++) {
+        const bool is_zero = y[k / n] < 0 || x[k % n] < 0;
+        out->at[k][p] = is_zero ? 0 : (int32_t)(y[k / n] * s->width + x[k % n]);
+        out->weights[k][p] = is_zero ? 0 : v[k / n] * u[k % n];
+        out->zeros[p] |= (unsigned)is_zero << k;
     }
+    out->has_zeros |= out->zeros[p] != 0;
 }
 
-HWNAS_INLINE void sample_with(float *out, const float *plane, const taps *t, int n_taps)
+HWNAS_INLINE void sample_with(float *out, const float *plane, const taps *t, int64_t n, int n_taps)
 {
-    HWNAS_EACH_OF(p, PIXELS)
+    HWNAS_EACH_OF(p, n)
     {
         float sum = 0;
-        for (int k = 0; k < n_taps; k++) {
-            const float product = t->weights[k][p] * plane[t->at[k][p]];
-            sum += t->weights[k][p] != 0 ? product : 0;
-        }
+        for (int k = 0; k < n_taps; k++)
+            sum += t->weights[k][p] * plane[t->at[k][p]];
         out[p] = sum;
     }
 }
 
 /* By a number of taps that the compiler knows. */
-HWNAS_CLONES static void sample(float *out, const float *plane, const taps *t)
+HWNAS_CLONES static void sample(float *out, const float *plane, const taps *t, int64_t n)
 {
     if (t->n == 1)
-        sample_with(out, plane, t, 1);
+        sample_with(out, plane, t, n, 1);
     else if (t->n == 4)
-        sample_with(out, plane, t, 4);
+        sample_with(out, plane, t, n, 4);
     else
-        sample_with(out, plane, t, MOST_TAPS);
+        sample_with(out, plane, t, n, MOST_TAPS);
+}
+
+/* Where the first pixel is no number, zero times it is none either: those that it has no part in
+ * are made anew. */
+static void mend_zeros(float *out, const float *plane, const taps *t, int64_t n)
+{
+    for (int64_t p = 0; p < n; p++) {
+        if (!t->zeros[p])
+            continue;
+        out[p] = 0;
+        for (int k = 0; k < t->n; k++)
+            out[p] += t->zeros[p] >> k & 1 ? 0 : t->weights[k][p] * plane[t->at[k][p]];
+    }
 }
 
 /* Pixels from `first` on, of channels from `channel` on. */
@@ -92,13 +107,16 @@ static void sample_piece(float *out, const float *in, const float *grid, const s
     const int64_t n = s->n_pixels - first < PIXELS ? s->n_pixels - first : PIXELS;
     const int64_t end = channel + CHANNELS < s->channels ? channel + CHANNELS : s->channels;
     taps t;
-    find_taps(&t, s, grid + 2 * (image * s->n_pixels + first), n);
+    t.has_zeros = false;
+    for (int64_t p = 0; p < n; p++)
+        find_taps(&t, s, grid + 2 * (image * s->n_pixels + first + p), p);
     for (int64_t c = channel; c < end; c++) {
         const int64_t plane = image * s->channels + c;
-        float *to = out + plane * s->n_pixels + first, rest[PIXELS];
-        sample(n == PIXELS ? to : rest, in + plane * s->height * s->width, &t);
-        for (int64_t p = 0; n < PIXELS && p < n; p++)
-            to[p] = rest[p];
+        float *to = out + plane * s->n_pixels + first;
+        const float *from = in + plane * s->height * s->width;
+        sample(to, from, &t, n);
+        if (t.has_zeros && !isfinite(*from))
+            mend_zeros(to, from, &t, n);
     }
 }
 

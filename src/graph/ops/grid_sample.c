@@ -115,8 +115,8 @@ int hwnas_sample_taps(int64_t *at, float *weights, const hwnas_sampling *how, fl
         const double weight = is_nearest                         ? 1
                               : how->mode == HWNAS_SAMPLE_LINEAR ? 1 - fabs(away)
                                                                  : cubic(away);
-        at[k] = from < 0 ? 0 : from;
-        weights[k] = from < 0 ? 0 : (float)weight;
+        at[k] = from;
+        weights[k] = (float)weight;
     }
     return counts[how->mode];
 }
@@ -126,10 +126,9 @@ static float sample(const float *plane, int64_t width, int n, const int64_t *y, 
                     const int64_t *x, const float *u)
 {
     double sum = 0;
-    for (int i = 0; i < n * n; i++) {
-        const double weight = (double)v[i / n] * u[i % n];
-        sum += weight != 0 ? weight * plane[y[i / n] * width + x[i % n]] : 0;
-    }
+    for (int i = 0; i < n * n; i++)
+        if (y[i / n] >= 0 && x[i % n] >= 0)
+            sum += (double)v[i / n] * u[i % n] * plane[y[i / n] * width + x[i % n]];
     return (float)sum;
 }
 

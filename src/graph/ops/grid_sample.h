@@ -15,9 +15,8 @@ typedef struct hwnas_sampling {
 
 hwnas_sampling hwnas_sampling_of(const hwnas_node *node);
 
-/* Along an axis of `n` pixels, for the place `x` of a grid, -1 to 1: where the pixels are, and
- * their weights; how many, which is the same for each place. One of weight 0 is not to be read: it
- * may lie beyond the image. */
+/* Along an axis of `n` pixels, for the place `x` of a grid, -1 to 1: where the pixels are, -1 for
+ * one that counts as zero, and their weights; how many, which is the same for each place. */
 int hwnas_sample_taps(int64_t *at, float *weights, const hwnas_sampling *how, float x, int64_t n);
 
 #endif

@@ -156,7 +156,7 @@ KERNEL(hwnas_grid_sample)
             const int b = kernel_sample_source(column, in->dims[3], job.ints[1], job.ints[2]);
             const float weight = kernel_sample_weight(CODE, v - (float)row) *
                                  kernel_sample_weight(CODE, u - (float)column);
-            if (a >= 0 && b >= 0 && weight != 0)
+            if (a >= 0 && b >= 0)
                 sum += weight * LOAD(1, from + a * in->steps[2] + b * in->steps[3]);
         }
         STORE(0, OFFSET(0, i), sum);
