@@ -62,7 +62,34 @@ hwnas_status hwnas_onnx_read_pad(int *out, hwnas_onnx_reader *r, const Onnx__Nod
     return hwnas_onnx_built(out, &b, x);
 }
 
-/* Each axis is repeated by itself: as a dimension of 1 before it that is expanded. */
+/* Repeats axes from `first` on, each as a dimension of 1 before it that is expanded: up to three at
+ * once, with what lies before them and between them, are seven dimensions. Gives the axis that is
+ * next; `dims` are those of what is made. */
+static int tile_axes(int *x, builder *b, int64_t *dims, int rank, const int64_t *by, int first)
+{
+    enum { AT_ONCE = 3 };
+    int64_t from[HWNAS_MAX_RANK] = {1};
+    hwnas_attr to = {.is_set = true, .n = 1, .ints = {1}};
+    int n_repeated = 0, end = rank;
+    for (int i = 0; i < rank; i++) {
+        if (i >= first && i < end && by[i] > 1 && n_repeated++ == AT_ONCE)
+            end = i;
+        if (i >= first && i < end && by[i] > 1) {
+            from[to.n] = from[to.n + 1] = to.ints[to.n + 1] = 1;
+            to.ints[to.n] = by[i];
+            to.n += 2;
+        }
+        from[to.n - 1] *= dims[i];
+        to.ints[to.n - 1] *= dims[i];
+    }
+    if (!n_repeated)
+        return rank;
+    *x = hwnas_onnx_make(b, HWNAS_OP_EXPAND, &to, hwnas_onnx_reshape(b, *x, to.n, from), -1);
+    for (int i = first; i < end && b->status == HWNAS_OK; i++)
+        dims[i] *= by[i];
+    return end;
+}
+
 hwnas_status hwnas_onnx_read_tile(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
@@ -74,27 +101,13 @@ hwnas_status hwnas_onnx_read_tile(int *out, hwnas_onnx_reader *r, const Onnx__No
     const hwnas_tensor in = hwnas_onnx_tensor(&b, x);
     if (repeats.n != in.rank)
         hwnas_onnx_refuse(&b, "repeats", "are not one for each axis");
-    int64_t dims[HWNAS_MAX_RANK], before = 1;
-    memcpy(dims, in.dims, sizeof dims);
-    for (int i = 0; i < in.rank && b.status == HWNAS_OK; i++) {
-        const int64_t n = repeats.items[i];
-        int64_t rest = 1;
-        for (int k = i; k < in.rank; k++)
-            rest *= in.dims[k];
-        if (n < 1 || n > 1 << 24) {
+    for (int i = 0; i < repeats.n; i++)
+        if (repeats.items[i] < 1 || repeats.items[i] > 1 << 24)
             hwnas_onnx_refuse(&b, "repeats", "are out of range");
-            break;
-        }
-        if (n > 1) {
-            const hwnas_attr shape = {.is_set = true, .n = 3, .ints = {before, n, rest}};
-            x = hwnas_onnx_reshape(&b, x, 3, (int64_t[]){before, 1, rest});
-            x = hwnas_onnx_make(&b, HWNAS_OP_EXPAND, &shape, x, -1);
-        }
-        if (b.status == HWNAS_OK) { /* so what it makes is a tensor, and its size a number */
-            dims[i] *= n;
-            before *= dims[i];
-        }
-    }
+    int64_t dims[HWNAS_MAX_RANK];
+    memcpy(dims, in.dims, sizeof dims);
+    for (int i = 0; i < in.rank && b.status == HWNAS_OK;)
+        i = tile_axes(&x, &b, dims, in.rank, repeats.items, i);
     return hwnas_onnx_built(out, &b, hwnas_onnx_reshape(&b, x, in.rank, dims));
 }
 

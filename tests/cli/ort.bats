@@ -103,7 +103,7 @@ ort() {
     done
 }
 
-@test "images sampled by a grid, or made smaller with antialias, and sequences of other lengths" {
+@test "images sampled by a grid, or made smaller with antialias; tiles; sequences of other lengths" {
     local model device
     need onnx
     cd "$BATS_TEST_TMPDIR"

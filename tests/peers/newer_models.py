@@ -43,6 +43,22 @@ def smaller(folder):
              {"x": [2, 3, 13, 20]}, {"y": [2, 3, *size]}, {"sizes": np.array([2, 3, *size])}, opset=18)
 
 
+def tiles(folder):
+    """Repeated along up to seven axes, also of one value, beside each other and not."""
+    for number, (shape, by) in enumerate([
+        ([2, 3, 4, 5], [1, 1, 2, 2]),
+        ([2, 3, 4, 5], [3, 1, 1, 2]),
+        ([2, 1, 4, 1], [2, 3, 2, 5]),
+        ([6], [4]),
+        ([2, 3, 2, 2, 3], [2, 2, 3, 2, 2]),
+        ([2, 3, 2, 1, 2, 2, 3], [2, 2, 2, 2, 2, 2, 2]),
+        ([2, 3, 2, 1, 2, 2, 3], [1, 2, 1, 2, 1, 2, 2]),
+        ([2, 3, 4], [1, 1, 1]),
+    ]):
+        save(folder, f"tile_{number}", [node("Relu", "x", "a"), node("Tile", "a by", "y")], {"x": shape},
+             {"y": [n * k for n, k in zip(shape, by)]}, {"by": np.array(by)})
+
+
 def sequences(folder):
     """Recurrent layers with lengths and clipped."""
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -65,5 +81,5 @@ def sequences(folder):
 
 
 if __name__ == "__main__":
-    for write in grids, smaller, sequences:
+    for write in grids, smaller, tiles, sequences:
         write(pathlib.Path(sys.argv[1]))
