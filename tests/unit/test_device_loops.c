@@ -499,6 +499,47 @@ static void logarithms_of_sums_of_exponentials(void **state)
     hwnas_device_close(cpu);
 }
 
+/* A sum of exponentials is infinite long before its logarithm is, and 0 where all are. Each case is
+ * a row of three, and of so many that they are vectors. */
+static void great_exponentials(void **state)
+{
+    (void)state;
+    static const struct {
+        float values[3];
+        float wanted; /* of PyTorch's logsumexp() */
+    } rows[] = {
+        {{1000, 1000, -INFINITY}, 1000.693147f},
+        {{-1000, -1000, -1000}, -998.901388f},
+        {{-INFINITY, -INFINITY, -INFINITY}, -INFINITY},
+        {{INFINITY, 0, -INFINITY}, INFINITY},
+        {{NAN, 0, -INFINITY}, NAN},
+        {{3e38f, -3e38f, 0}, 3e38f},
+    };
+    enum { WIDE = 70 };
+    static const char *const names[] = {"ref", "cpu"}, *const axes[] = {"axes=2", "axes=0,2",
+                                                                        "axes=1"};
+    for (size_t i = 0; i < COUNT(rows) * COUNT(names) * COUNT(axes); i++) {
+        float values[3 * WIDE], out[WIDE];
+        const float *inputs[] = {values}, wanted = rows[i / 6].wanted;
+        const bool is_columns = i % 3 == 2;
+        for (int k = 0; k < 3 * WIDE; k++)
+            values[k] = rows[i / 6].values[is_columns ? k / WIDE : k % 3];
+        op_case c = {"reduce_log_sum_exp", axes[i % 3], {{1, WIDE, 3}}};
+        if (is_columns)
+            c = (op_case){"reduce_log_sum_exp", axes[i % 3], {{1, 3, WIDE}}};
+        hwnas_graph *graph = graph_of_op(&c);
+        hwnas_device *device = open_device(names[i / 3 % 2], 1);
+        run_with(out, device, graph, inputs);
+        for (int k = 0; k < WIDE; k++)
+            if (isnan(wanted) ? !isnan(out[k])
+                              : out[k] != wanted && !(fabsf(out[k] - wanted) < 1e-3f))
+                fail_msg("%s, %s, case %zu: %g, not %g", names[i / 3 % 2], axes[i % 3], i / 6,
+                         out[k], wanted);
+        hwnas_device_close(device);
+        hwnas_graph_free(graph);
+    }
+}
+
 /* ---- Lines ---- */
 
 /* In all modes: sides, first and last dimensions, all at once, whole numbers as well. */
@@ -632,6 +673,7 @@ int main(void)
         cmocka_unit_test(behind_a_convolution),
         cmocka_unit_test(reductions_over_any_axes),
         cmocka_unit_test(what_is_no_number_in_a_reduction),
+        cmocka_unit_test(great_exponentials),
         cmocka_unit_test(logarithms_of_sums_of_exponentials),
         cmocka_unit_test(padding),
         cmocka_unit_test(sums_so_far),

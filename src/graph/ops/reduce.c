@@ -89,9 +89,13 @@ static double add_square(double so_far, double value)
     return so_far + value * value;
 }
 
+/* What is kept is the logarithm of the sum: the sum itself is infinite from e^710 on. */
 static double add_exponential(double so_far, double value)
 {
-    return so_far + exp(value);
+    const double high = fmax(so_far, value), low = fmin(so_far, value);
+    if (isnan(so_far) || isnan(value))
+        return so_far + value;
+    return isinf(high) ? high : high + log1p(exp(low - high));
 }
 
 static double multiply(double so_far, double value)
@@ -142,8 +146,8 @@ static const hwnas_attr_row attrs[] = {HWNAS_REDUCE_ATTRS(false), {0}};
 REDUCE(reduce_l1, REDUCE_L1, "ReduceL1", 0, add_absolute, as_it_is, "sum of absolute values")
 REDUCE(reduce_l2, REDUCE_L2, "ReduceL2", 0, add_square, root, "root of the sum of squares")
 REDUCE(reduce_log_sum, REDUCE_LOG_SUM, "ReduceLogSum", 0, add, logarithm, "logarithm of the sum")
-REDUCE(reduce_log_sum_exp, REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", 0, add_exponential, logarithm,
-       "logarithm of the sum of exponentials")
+REDUCE(reduce_log_sum_exp, REDUCE_LOG_SUM_EXP, "ReduceLogSumExp", -INFINITY, add_exponential,
+       as_it_is, "logarithm of the sum of exponentials")
 REDUCE(reduce_max, REDUCE_MAX, "ReduceMax", -INFINITY, fmax, as_it_is, "the greatest")
 REDUCE(reduce_min, REDUCE_MIN, "ReduceMin", INFINITY, fmin, as_it_is, "the least")
 REDUCE(reduce_prod, REDUCE_PROD, "ReduceProd", 1, multiply, as_it_is, "product")
