@@ -11,7 +11,7 @@ load helpers
 }
 
 @test "space" { measures benchmarks/space --quick; }
-@test "search" { measures "$here/search" --quick --runs "$BATS_TEST_TMPDIR/runs"; }
+@test "search" { measures "$here/search" --quick --seeds 1 --runs "$BATS_TEST_TMPDIR/runs"; }
 @test "problems" { measures "$here/problems" --quick --work "$BATS_TEST_TMPDIR/problems"; }
 @test "regret" { measures "$here/regret" --quick; }
 @test "search_ceiling" { measures "$here/search_ceiling" --quick; }
