@@ -1,9 +1,9 @@
 /* mix_few.c: of few layers, all choices.
  *
  * The greedy order leaves a gap where layers are few: the last that fits may be a small one, beside
- * a large one that does not. And times of layers add up only nearly: each is what it takes where all
- * others are in the same precision, so a change of precision between two layers is in none of them.
- * Among hundreds of layers that evens out. Among few it decides, so the best are measured. */
+ * a large one that does not. And times of layers add up only nearly: each is what it takes where
+ * all others are in the same precision, so a change of precision between two layers is in none of
+ * them. Among hundreds of layers that evens out. Among few it decides, so the best are measured. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@ enum {
     MOST_TRIES = 64,     /* that are run */
     FINALISTS = 8,       /* of those that fit, measured in turns */
 };
-/* Noise adds up only nearly: a choice may have this much of the power that the limit seems to allow. */
+/* Noise adds up only nearly: a choice may have this much of the power that the limit seems to
+ * allow. */
 #define SLACK 1.5
 /* And so do times: a choice may take this much of what is there. */
 #define LONGEST 1.3
@@ -90,8 +91,8 @@ static double most_noise(const chooser *c, double noise, double error)
     return noise > 0 && error > 0 ? SLACK * noise * ratio * ratio : INFINITY;
 }
 
-/* Those that may fit and may be faster than what is there, or all where all can be tried, the fastest
- * first; returns how many. */
+/* Those that may fit and may be faster than what is there, or all where all can be tried, the
+ * fastest first; returns how many. */
 static size_t list_choices(choice *out, const chooser *c, int n_choices, int n_kinds,
                            const finalist *there)
 {
@@ -140,8 +141,8 @@ static hwnas_status measure(int *best, chooser *c, const finalist *them, int n, 
         floats[i] = them[i].figures.floats;
     }
     TRY_OUT(hwnas_mix_tell(c, "measuring choices", 0, 0));
-    TRY_OUT(hwnas_runner_race(&race, c->runner, (const hwnas_graph *const *)graphs, floats, n,
-                              &how));
+    TRY_OUT(
+        hwnas_runner_race(&race, c->runner, (const hwnas_graph *const *)graphs, floats, n, &how));
     *best = 0;
     for (int i = 1; i < n; i++)
         if (race.measurements[i].p50 < race.measurements[*best].p50)

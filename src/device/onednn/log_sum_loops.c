@@ -63,8 +63,8 @@ static void log_sums_columns(float *out, const float *in, int64_t n, int64_t apa
         const int64_t now = left < HWNAS_REDUCE_COLUMNS ? left : HWNAS_REDUCE_COLUMNS;
         sums_of_columns(sums, in + begin, out + begin, n, apart, now);
         for (int64_t at = begin; at < begin + now; at++)
-            out[at] = isfinite(out[at]) ? out[at] + logf(sums[at - begin])
-                                        : plain(in + at, n, apart);
+            out[at] =
+                isfinite(out[at]) ? out[at] + logf(sums[at - begin]) : plain(in + at, n, apart);
     }
 }
 

@@ -1,5 +1,5 @@
-/* short_products.c: sixteen results of each row stay in registers while the loop walks down a matrix,
- * which so is read once and in the order in which it lies. */
+/* short_products.c: sixteen results of each row stay in registers while the loop walks down a
+ * matrix, which so is read once and in the order in which it lies. */
 #include "device/onednn/short_products.h"
 
 #include <stdlib.h>
