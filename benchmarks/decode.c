@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benchmarks/engine_worker.h"
 #include "benchmarks/figure.h"
-#include "device/device.h"
+#include "benchmarks/model.h"
 #include "device/onednn/simd.h"
 #include "graph/pack_weights.h"
-#include "graph/rewrite.h"
 #include "profile/model_load.h"
 
 enum { TURNS = 41, QUICK_TURNS = 7, GOAL = 87 /* 1 / 1.15 */ };
@@ -56,40 +54,8 @@ HWNAS_CLONES static float read_all(const float *values, size_t n)
     return sums[0][0] + sums[0][HWNAS_HALF_LANES - 1];
 }
 
-typedef struct model {
-    hwnas_exec *exec;
-    const float **inputs;
-    float **outputs;
-} model;
-
-static void take_buffers(model *m, const hwnas_graph *graph)
-{
-    m->inputs = calloc(graph->n_inputs, sizeof *m->inputs);
-    m->outputs = calloc(graph->n_outputs, sizeof *m->outputs);
-    for (size_t i = 0; i < graph->n_inputs; i++) {
-        const hwnas_tensor *t = &graph->tensors[graph->inputs[i]];
-        const size_t n = (size_t)hwnas_tensor_count(t);
-        float *values = malloc(n * sizeof *values);
-        worker_fill(values, n, hwnas_dtype_is_whole(t->dtype));
-        m->inputs[i] = values;
-    }
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        m->outputs[i] = malloc((size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]));
-}
-
-static void free_model(model *m, const hwnas_graph *graph)
-{
-    for (size_t i = 0; i < graph->n_inputs; i++)
-        free((float *)m->inputs[i]);
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        free(m->outputs[i]);
-    free(m->inputs);
-    free(m->outputs);
-    hwnas_exec_free(m->exec);
-}
-
 /* The median of what a plain read takes of the time of a token. */
-static void take_turns(const struct way *way, model *m, const hwnas_graph *graph, int n_turns)
+static void take_turns(const struct way *way, const model *m, const hwnas_graph *graph, int n_turns)
 {
     const size_t bytes = least_bytes(graph, way->bits);
     float *block = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -99,7 +65,7 @@ static void take_turns(const struct way *way, model *m, const hwnas_graph *graph
     memset(block, 0, bytes);
     for (int i = -1; i < n_turns; i++) { /* one to warm up */
         const double begin = worker_now();
-        ok(m->exec->ops->run(m->exec, m->inputs, m->outputs));
+        ok(model_run(m));
         const double middle = worker_now();
         sink = read_all(block, bytes / sizeof *block);
         const double end = worker_now();
@@ -140,9 +106,9 @@ int main(int argc, char **argv)
         model m = {0};
         ok(hwnas_exec_form(&form, graph, &options));
         ok(hwnas_device_compile(&m.exec, device, form, &options));
-        take_buffers(&m, graph);
+        model_take_buffers(&m, graph);
         take_turns(&ways[i], &m, graph, is_quick ? QUICK_TURNS : TURNS);
-        free_model(&m, graph);
+        model_free(&m);
         hwnas_graph_free(form);
     }
     hwnas_device_close(device);

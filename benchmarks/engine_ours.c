@@ -7,17 +7,10 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "benchmarks/engine_worker.h"
-#include "device/device.h"
+#include "benchmarks/model.h"
 #include "graph/op.h"
 #include "graph/rewrite.h"
 #include "onnx/onnx.h"
-
-typedef struct model {
-    hwnas_exec *exec;
-    const float **inputs;
-    float **outputs;
-} model;
 
 static void ok(hwnas_status status)
 {
@@ -29,24 +22,7 @@ static void ok(hwnas_status status)
 
 static void run(void *context)
 {
-    const model *m = context;
-    ok(m->exec->ops->run(m->exec, m->inputs, m->outputs));
-}
-
-/* Inputs are filled, outputs are made. */
-static void take_buffers(model *m, const hwnas_graph *graph)
-{
-    m->inputs = calloc(graph->n_inputs, sizeof *m->inputs);
-    m->outputs = calloc(graph->n_outputs, sizeof *m->outputs);
-    for (size_t i = 0; i < graph->n_inputs; i++) {
-        const hwnas_tensor *tensor = &graph->tensors[graph->inputs[i]];
-        const size_t n = (size_t)hwnas_tensor_count(tensor);
-        float *values = malloc(n * sizeof *values);
-        worker_fill(values, n, hwnas_dtype_is_whole(tensor->dtype));
-        m->inputs[i] = values;
-    }
-    for (size_t i = 0; i < graph->n_outputs; i++)
-        m->outputs[i] = malloc((size_t)hwnas_tensor_bytes(&graph->tensors[graph->outputs[i]]));
+    ok(model_run(context));
 }
 
 /* The least of some runs for each step. */
@@ -56,7 +32,7 @@ static void print_steps(const model *m, const hwnas_graph *graph)
     const size_t n = m->exec->ops->steps(m->exec, &steps);
     double *seconds = calloc(2 * n, sizeof *seconds), *least = seconds + n, sum = 0;
     for (int round = 0; round < 30; round++) {
-        ok(m->exec->ops->run_steps(m->exec, m->inputs, m->outputs, seconds));
+        ok(m->exec->ops->run_steps(m->exec, (const float *const *)m->inputs, m->outputs, seconds));
         for (size_t i = 0; i < n; i++)
             least[i] = !round || seconds[i] < least[i] ? seconds[i] : least[i];
     }
@@ -114,7 +90,7 @@ static double time_chain(hwnas_device *device, int n)
     }
     hwnas_graph_add_output(graph, tensor);
     ok(hwnas_device_compile(&m.exec, device, graph, NULL));
-    take_buffers(&m, graph);
+    model_take_buffers(&m, graph);
     for (int i = 0; i < RUNS; i++) {
         const double start = worker_now();
         run(&m);
@@ -163,7 +139,7 @@ int main(int argc, char **argv)
     ok(hwnas_device_compile(&m.exec, device, graph, &options));
     const double compile = worker_now() - start;
     hwnas_graph_free(read);
-    take_buffers(&m, graph);
+    model_take_buffers(&m, graph);
     device->ops->describe(device, &about);
     if (argc > 4) {
         print_steps(&m, graph);
