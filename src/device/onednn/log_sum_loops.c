@@ -7,8 +7,6 @@
 #include "device/onednn/function_values.h"
 #include "device/onednn/reduce_loops.h"
 
-enum { LANES = 16 };
-
 /* Where the greatest is infinite, or none is a number. */
 static float plain(const float *in, int64_t n, int64_t apart)
 {
@@ -20,17 +18,17 @@ static float plain(const float *in, int64_t n, int64_t apart)
 
 HWNAS_CLONES static float sum_of_row(const float *in, int64_t n, float greatest)
 {
-    float all[LANES] = {0}, rest[LANES];
+    float all[HWNAS_LANES] = {0}, rest[HWNAS_LANES];
     int64_t at = 0;
-    for (; at + LANES <= n; at += LANES)
-        for (int k = 0; k < LANES; k++)
+    for (; at + HWNAS_LANES <= n; at += HWNAS_LANES)
+        for (int k = 0; k < HWNAS_LANES; k++)
             all[k] += hwnas_exp_of(in[at + k] - greatest);
-    for (int k = 0; k < LANES; k++)
+    for (int k = 0; k < HWNAS_LANES; k++)
         rest[k] = -INFINITY; /* adds nothing */
     memcpy(rest, in + at, (size_t)(n - at) * sizeof *in);
-    for (int k = 0; k < LANES; k++)
+    for (int k = 0; k < HWNAS_LANES; k++)
         all[k] += hwnas_exp_of(rest[k] - greatest);
-    for (int step = LANES / 2; step; step /= 2)
+    for (int step = HWNAS_LANES / 2; step; step /= 2)
         for (int k = 0; k < step; k++)
             all[k] += all[k + step];
     return all[0];
@@ -44,14 +42,29 @@ static void log_sums_rows(float *out, const float *in, int64_t n_rows, int64_t n
                                       : plain(in + row * n, n, 1);
 }
 
+HWNAS_INLINE void add_columns(float *sums, const float *in, const float *greatest)
+{
+    HWNAS_EACH_LANE(k)
+    sums[k] += hwnas_exp_of(in[k] - greatest[k]);
+}
+
+/* Of columns that are not whole vectors the last one is filled up. */
 HWNAS_CLONES static void sums_of_columns(float *sums, const float *in, const float *greatest,
                                          int64_t n, int64_t apart, int64_t width)
 {
-    for (int64_t at = 0; at < width; at++)
-        sums[at] = 0;
-    for (int64_t row = 0; row < n; row++)
-        for (int64_t at = 0; at < width; at++)
-            sums[at] += hwnas_exp_of(in[row * apart + at] - greatest[at]);
+    const int64_t whole = width / HWNAS_LANES * HWNAS_LANES;
+    const size_t rest = (size_t)(width - whole) * sizeof *in;
+    float values[HWNAS_LANES] = {0}, limits[HWNAS_LANES] = {0};
+    memset(sums, 0, HWNAS_REDUCE_COLUMNS * sizeof *sums);
+    memcpy(limits, greatest + whole, rest);
+    for (int64_t row = 0; row < n; row++, in += apart) {
+        for (int64_t at = 0; at < whole; at += HWNAS_LANES)
+            add_columns(sums + at, in + at, greatest + at);
+        if (!rest)
+            continue;
+        memcpy(values, in + whole, rest);
+        add_columns(sums + whole, values, limits);
+    }
 }
 
 static void log_sums_columns(float *out, const float *in, int64_t n, int64_t apart, int64_t width)
