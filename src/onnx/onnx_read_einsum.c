@@ -284,8 +284,8 @@ hwnas_status hwnas_onnx_read_einsum(int *out, hwnas_onnx_reader *r, const Onnx__
     hwnas_arena *arena = r->graph->arena;
     const Onnx__AttributeProto *given = hwnas_onnx_attribute(node, "equation");
     const int n = (int)node->n_input;
-    term *terms = hwnas_arena_alloc(arena, (size_t)n * sizeof *terms), result = {0};
-    int *inputs = hwnas_arena_alloc(arena, (size_t)n * sizeof *inputs);
+    term *terms = hwnas_arena_alloc(arena, (size_t)(n + 1) * sizeof *terms), result = {0};
+    int *inputs = hwnas_arena_alloc(arena, (size_t)(n + 1) * sizeof *inputs);
     builder b;
     TRY(hwnas_onnx_build(&b, &inputs[0], r, node, name));
     for (int i = 1; i < n; i++)

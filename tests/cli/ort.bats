@@ -90,11 +90,12 @@ ort() {
     [[ "$output" == *"'y' (MatMulNBits)"* ]]
 }
 
-@test "operators that ONNX Runtime's optimiser writes" {
+# same_as_ort SCRIPT: models that it makes, with inputs, on `ref` and on `cpu`.
+same_as_ort() {
     local model device
     need onnx
     cd "$BATS_TEST_TMPDIR"
-    /usr/bin/python3 "$HWNAS_SRC/tests/peers/contrib_models.py" .
+    /usr/bin/python3 "$HWNAS_SRC/tests/peers/$1" .
     for device in ref cpu; do
         for model in *.onnx; do
             "$HWNAS" run "$model" --device "$device" --input "${model%.onnx}.in" --output "${model%.onnx}.out"
@@ -103,17 +104,10 @@ ort() {
     done
 }
 
+@test "operators that ONNX Runtime's optimiser writes" { same_as_ort contrib_models.py; }
+
 @test "images sampled by a grid, or made smaller with antialias; tiles; sequences of other lengths" {
-    local model device
-    need onnx
-    cd "$BATS_TEST_TMPDIR"
-    /usr/bin/python3 "$HWNAS_SRC/tests/peers/newer_models.py" .
-    for device in ref cpu; do
-        for model in *.onnx; do
-            "$HWNAS" run "$model" --device "$device" --input "${model%.onnx}.in" --output "${model%.onnx}.out"
-        done
-        ort compare-all .
-    done
+    same_as_ort newer_models.py
 }
 
 @test "files that ONNX Runtime's optimiser has rewritten" {

@@ -1,6 +1,6 @@
 /* grid_samples.h: a step that samples images at the places of a grid. */
-#ifndef HWNAS_ONEDNN_GRID_SAMPLES_H
-#define HWNAS_ONEDNN_GRID_SAMPLES_H
+#ifndef HWNAS_DEVICE_ONEDNN_GRID_SAMPLES_H
+#define HWNAS_DEVICE_ONEDNN_GRID_SAMPLES_H
 
 #include "device/onednn/onednn_steps.h"
 
