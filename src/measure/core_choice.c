@@ -20,6 +20,10 @@ static const double BETTER = 0.2;         /* of the looks: for less nobody moves
 static const double TALLY_SECONDS = 0.1;  /* the scheduler counts in hundredths of a second */
 /* A slice of time that another process gets spoils the sample around it, too. */
 static const double SPOILS = 4;
+static const double NAP_SECONDS = 1e-3;
+/* Nobody of ordinary priority is kept from a core for so long by others who are. Of a second that
+ * real-time threads compute the kernel leaves others 0.05 s (sched(7)). */
+static const double KEPT_SECONDS = 0.3;
 
 static struct {
     int cores[HWNAS_MAX_CORES], n;
@@ -154,4 +158,49 @@ bool hwnas_place_settle(void)
     if (place.now != before)
         read_accounting(true);
     return place.now != before;
+}
+
+/* The thread is on another core, which it does not hold; nor the last one any more. */
+static void leave_for(int core)
+{
+    if (place.lock >= 0)
+        close(place.lock);
+    place.lock = -1;
+    place.now = core;
+    read_accounting(true);
+}
+
+bool hwnas_place_take_turn(hwnas_turn *out)
+{
+    const int *cores;
+    const int n = hwnas_place_cores(&cores);
+    if (hwnas_turn_take(out, cores, n))
+        return true;
+    for (int i = 0; i < place.n && place.threads == 1; i++) {
+        if (place.cores[i] == place.now || !hwnas_turn_take(out, &place.cores[i], 1))
+            continue;
+        if (go_to(place.cores[i])) {
+            leave_for(place.cores[i]);
+            return true;
+        }
+        hwnas_turn_end(out);
+    }
+    return false;
+}
+
+bool hwnas_place_nap(void)
+{
+    static int next;
+    const int *cores;
+    const int n = hwnas_place_cores(&cores);
+    const struct timespec nap = {.tv_nsec = (long)(1e9 * NAP_SECONDS)};
+    cpu_set_t before;
+    const bool may_go = n && !sched_getaffinity(0, sizeof before, &before);
+    const double start = hwnas_now();
+    if (may_go)
+        go_to(cores[next++ % n]);
+    nanosleep(&nap, NULL);
+    if (may_go)
+        sched_setaffinity(0, sizeof before, &before);
+    return hwnas_now() - start > KEPT_SECONDS;
 }

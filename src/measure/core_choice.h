@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "measure/cores.h"
+
 /* The cores that this process was bound to, and those that it may move between. Without a call, or
  * with more than one thread, it stays where it is. */
 void hwnas_place_bind(const int *cores, int n);
@@ -21,5 +23,11 @@ int hwnas_place_free(int *cores, int most);
  * scheduler's accounting, and stays on the one where others would spoil the fewest samples. true: that is
  * another than before, with caches of its own. */
 bool hwnas_place_settle(void);
+/* Takes all cores that this process computes on for a measurement, or none: false, somebody else
+ * measures on one of them. One thread goes to another allowed core where nobody does. */
+bool hwnas_place_take_turn(hwnas_turn *out);
+/* Sleeps for a millisecond on one of these cores, another at each call. true: it took so much
+ * longer that a thread of real-time priority must have computed there. */
+bool hwnas_place_nap(void);
 
 #endif

@@ -166,7 +166,8 @@ static bool real_settle(hwnas_machine *machine)
     return hwnas_place_settle();
 }
 
-/* For others to end what they measure, beside the budgets of our own. */
+/* Whoever has the turn and has not computed for so long, beside the budgets of our own, was
+ * stopped. */
 static const double TURN_SECONDS = 10;
 
 /* Computing without a pause that no measurement needs, unless the network itself is so slow. */
@@ -184,18 +185,19 @@ static void real_pause(hwnas_machine *machine, double seconds)
         continue;
 }
 
-/* Until no other runner measures on our cores, or that has lasted too long. */
+/* Until no other runner measures on our cores. One that still computes there is waited for: beside
+ * it a thread of the same priority would not get the core, and would seem to hang. */
 static hwnas_status wait_for_turn(real_machine *m, const hwnas_measure_options *options)
 {
-    const int *cores;
-    const int n = hwnas_place_cores(&cores);
-    const double end = hwnas_now() + TURN_SECONDS + 4 * options->max_seconds;
-    while (!m->turn.n_locks && !hwnas_turn_take(&m->turn, cores, n) && hwnas_now() < end) {
+    const double patience = TURN_SECONDS + 4 * options->max_seconds;
+    double seen = hwnas_now();
+    while (!m->turn.n_locks && !hwnas_place_take_turn(&m->turn) && hwnas_now() < seen + patience) {
         if (options->progress)
             options->progress(options->context, "waiting for the cores");
         if (options->stop && *options->stop)
             return hwnas_fail(HWNAS_E_INTERRUPTED, NULL, "interrupted while waiting for the cores");
-        real_pause(&m->base, 1e-3);
+        if (hwnas_place_nap())
+            seen = hwnas_now();
     }
     return HWNAS_OK;
 }

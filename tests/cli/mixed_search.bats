@@ -92,7 +92,7 @@ END
 }
 
 @test "a choice tries less as the time of the search ends, and says so" {
-    ends 0 search --space resnet50 --device cpu --threads 1 --objectives latency --seconds 60 --minutes 0.05 --estimate off --confirm 0 --ties 0 \
+    ends 0 search --space resnet50 --device cpu --threads 1 --objectives latency --seconds 3 --minutes 0.05 --estimate off --confirm 0 --ties 0 \
         --verify none --study s.db --dtype mixed
     says out "*the others in f32*; few choices were tried, as the time was nearly over
 *"

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "measure/core_choice.h"
 #include "measure/cores.h"
 #include "measure/crowd.h"
 #include "measure/energy.h"
@@ -375,6 +377,84 @@ static void test_turns(void **state)
     hwnas_turn_end(&b);
 }
 
+enum { SKIPPED = 77, HOG_SECONDS = 4 }; /* the kernel may leave us alone for two of them */
+
+/* Cores of this process's own, as a runner's child has them; in a process of its own, as it is
+ * moved. */
+static int take_turn_elsewhere(void)
+{
+    hwnas_turn held = {0}, mine = {0};
+    const int *now;
+    int all[HWNAS_MAX_CORES];
+    const int n = hwnas_cores_choose(all, HWNAS_MAX_CORES);
+    setenv("HWNAS_CORE_LOCKS", "-elsewhere", 1);
+    hwnas_place_allow(all, n, 1);
+    const bool is_moving = n > 1 && hwnas_place_cores(&now) == 1;
+    const int first = is_moving ? *now : -1;
+    if (!is_moving || !hwnas_turn_take(&held, &first, 1) || !held.n_locks)
+        return SKIPPED;
+    if (!hwnas_place_take_turn(&mine) || mine.n_locks != 1 || sched_getcpu() == first ||
+        hwnas_place_cores(&now) != 1 || *now == first)
+        return 1;
+    for (int i = 0; i < n; i++) /* somebody measures on each: none is ours */
+        hwnas_turn_take(&(hwnas_turn){0}, &all[i], 1);
+    return hwnas_place_take_turn(&(hwnas_turn){0});
+}
+
+/* A thread of real-time priority on our core keeps us from it; one that has ended does not. */
+static int nap_beside_real_time(void)
+{
+    int core = sched_getcpu(), ready[2];
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)core, &set);
+    if (sched_setaffinity(0, sizeof set, &set) || pipe(ready))
+        return SKIPPED;
+    hwnas_place_allow(&core, 1, 1);
+    hwnas_place_bind(&core, 1);
+    const pid_t hog = fork();
+    if (!hog) {
+        const bool is_raised = hwnas_priority_raise(10) == HWNAS_OK;
+        if (write(ready[1], &is_raised, sizeof is_raised) < 0)
+            _exit(1);
+        for (const double start = hwnas_now(); is_raised && hwnas_now() - start < HOG_SECONDS;)
+            continue;
+        _exit(0);
+    }
+    bool is_raised = false, was_kept = false;
+    if (read(ready[0], &is_raised, sizeof is_raised) < 0)
+        return 1;
+    while (is_raised && !waitpid(hog, NULL, WNOHANG))
+        was_kept |= hwnas_place_nap();
+    return !is_raised ? SKIPPED : !was_kept;
+}
+
+static void in_a_process(int (*run)(void))
+{
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid)
+        _exit(run());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == SKIPPED)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_a_turn_on_another_core(void **state)
+{
+    (void)state;
+    in_a_process(take_turn_elsewhere);
+}
+
+static void test_a_nap_beside_real_time(void **state)
+{
+    (void)state;
+    in_a_process(nap_beside_real_time);
+}
+
 /* A core is taken for every user of the machine, until the process ends, and by nothing that lies
  * in a folder where somebody else could put something under its name. */
 static void test_a_core_is_held_for_all(void **state)
@@ -696,6 +776,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cores),
         cmocka_unit_test(test_cores_are_held),
         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_a_turn_on_another_core),
+        cmocka_unit_test(test_a_nap_beside_real_time),
         cmocka_unit_test(test_a_core_is_held_for_all),
         cmocka_unit_test(test_energy_counters),
         cmocka_unit_test(test_conditions),
