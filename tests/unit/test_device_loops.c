@@ -58,13 +58,45 @@ static void run_with(float *out, hwnas_device *device, const hwnas_graph *graph,
 
 /* ---- Products ---- */
 
+/* How the matrix comes to the product. */
+typedef enum matrix_source { GIVEN, TURNED, TURNED_FOR_TWO, TURNED_AND_SHOWN } matrix_source;
+
+typedef struct product_case {
+    int64_t rows[4], matrix[4];
+    const char *how;
+    matrix_source from;
+    const char *transposed_how;
+} product_case;
+
+/* A tensor of the matrix's shape. */
+static int add_matrix(hwnas_graph *graph, const product_case *c)
+{
+    int64_t dims[4] = {c->matrix[0], c->matrix[1], c->matrix[2], c->matrix[3]};
+    const hwnas_attr order = {.is_set = true, .n = 4, .ints = {0, 1, 3, 2}};
+    int matrix, turned, copy;
+    if (c->from != GIVEN) {
+        dims[2] = c->matrix[3];
+        dims[3] = c->matrix[2];
+    }
+    ok(hwnas_graph_add_input(&matrix, graph, "matrix", HWNAS_FLOAT32, 4, dims));
+    if (c->from == GIVEN)
+        return matrix;
+    ok(hwnas_graph_add_node(&turned, graph, hwnas_op_by_name("transpose"), "turn", &order, 1,
+                            &matrix, false));
+    if (c->from == TURNED_FOR_TWO) {
+        ok(hwnas_graph_add_node(&copy, graph, hwnas_op_by_name("relu"), "copy", NULL, 1, &turned,
+                                false));
+        hwnas_graph_add_output(graph, copy);
+    }
+    if (c->from == TURNED_AND_SHOWN)
+        hwnas_graph_add_output(graph, turned);
+    return turned;
+}
+
 /* Of matrices that come of a run. Short ones are ours, the others oneDNN's. */
 static void short_products(void **state)
 {
-    static const struct {
-        int64_t rows[4], matrix[4];
-        const char *how;
-    } cases[] = {
+    static const product_case cases[] = {
         {{1, 1, 1, 7}, {1, 1, 7, 16}, "own loops"},
         {{1, 12, 1, 64}, {1, 12, 64, 129}, "own loops"}, /* one more token of GPT-2 */
         {{1, 3, 3, 64}, {1, 3, 64, 129}, "own loops"},   /* and of SmolLM */
@@ -74,6 +106,15 @@ static void short_products(void **state)
         {{1, 8, 2, 200}, {1, 8, 200, 300}, "own loops"}, /* on two threads */
         {{1, 2, 5, 8}, {1, 2, 8, 32}, "partition"},
         {{1, 2, 1, 64}, {1, 2, 64, 15}, "partition"},
+        /* Keys lie as they come, where nobody else wants them turned. */
+        {{1, 3, 3, 64}, {1, 3, 64, 129}, "own loops", TURNED, "reshape"},
+        {{1, 2, 1, 8}, {1, 2, 8, 16}, "own loops", TURNED, "reshape"},
+        {{2, 1, 4, 40}, {1, 3, 40, 49}, "own loops", TURNED, "reshape"},
+        {{1, 8, 2, 200}, {1, 8, 200, 300}, "own loops", TURNED, "reshape"},
+        {{1, 3, 3, 60}, {1, 3, 60, 129}, "own loops", TURNED, "partition"},
+        {{1, 3, 5, 64}, {1, 3, 64, 129}, "partition", TURNED, "partition"},
+        {{1, 3, 3, 64}, {1, 3, 64, 129}, "own loops", TURNED_FOR_TWO, "partition"},
+        {{1, 3, 3, 64}, {1, 3, 64, 129}, "own loops", TURNED_AND_SHOWN, "partition"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -82,11 +123,13 @@ static void short_products(void **state)
         hwnas_graph *graph = hwnas_graph_new("product", 1);
         snprintf(what, sizeof what, "product %zu", i);
         ok(hwnas_graph_add_input(&inputs[0], graph, "rows", HWNAS_FLOAT32, 4, cases[i].rows));
-        ok(hwnas_graph_add_input(&inputs[1], graph, "matrix", HWNAS_FLOAT32, 4, cases[i].matrix));
+        inputs[1] = add_matrix(graph, &cases[i]);
         ok(hwnas_graph_add_node(&out, graph, hwnas_op_by_name("matmul"), "product", NULL, 2, inputs,
                                 false));
         hwnas_graph_add_output(graph, out);
         agrees(what, graph, HWNAS_OP_MATMUL, cases[i].how);
+        if (cases[i].from != GIVEN)
+            agrees(what, graph, HWNAS_OP_TRANSPOSE, cases[i].transposed_how);
         hwnas_graph_free(graph);
     }
 }

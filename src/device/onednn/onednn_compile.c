@@ -17,6 +17,7 @@
 #include "device/onednn/function_loops.h"
 #include "device/onednn/fused.h"
 #include "device/onednn/guard.h"
+#include "device/onednn/logical.h"
 #include "device/onednn/halves.h"
 #include "device/onednn/onednn_lower.h"
 #include "device/onednn/moves.h"

@@ -13,6 +13,7 @@
 #include "device/onednn/grid_samples.h"
 #include "device/onednn/layouts.h"
 #include "device/onednn/lines.h"
+#include "device/onednn/logical.h"
 #include "device/onednn/onednn_steps.h"
 #include "device/onednn/plain_pools.h"
 #include "device/onednn/reduces.h"
@@ -370,7 +371,9 @@ static const struct rule plain = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_loops},
                          repeats = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_repeats},
                          reduces = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_reduces},
                          functions = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_functions},
+                         lies = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_reshape},
                          short_products = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_short_products},
+                         turned_products = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_turned_products},
                          /* whose scale is found in the run */
     quantize = {HWNAS_N_OPS, OWN, NULL, &hwnas_onednn_quantize};
 
@@ -388,8 +391,10 @@ static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas
     /* oneDNN's floats do not round, wrap or cut off as whole numbers do. */
     if (stays && (hwnas_node_is_whole(graph, node) || node->op->id == HWNAS_OP_CAST))
         return hwnas_onednn_is_reduce(graph, node) ? &reduces : &plain;
+    if (hwnas_onednn_is_left_lying(source, node))
+        return &lies;
     if (hwnas_onednn_is_short_product(source, node))
-        return &short_products;
+        return hwnas_onednn_is_turned_product(source, node) ? &turned_products : &short_products;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].op == node->op->id && (!rules[i].fits || rules[i].fits(graph, node)))
             return &rules[i];
@@ -401,36 +406,6 @@ static const struct rule *rule_of(const hwnas_onednn_source *source, const hwnas
 const hwnas_onednn_kind *hwnas_onednn_own(const hwnas_onednn_source *source, const hwnas_node *node)
 {
     return rule_of(source, node)->own;
-}
-
-hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out, const hwnas_onednn_source *source,
-                                int tensor)
-{
-    const hwnas_tensor *t = &source->graph->tensors[tensor];
-    dnnl_dims_t dims = {1}, strides = {1};
-    int64_t stride = 1;
-    for (int i = t->rank - 1; i >= 0; stride *= dims[i--]) {
-        dims[i] = t->dims[i];
-        strides[i] = stride;
-    }
-    const dnnl_graph_tensor_property_t property = t->kind == HWNAS_TENSOR_WEIGHT
-                                                      ? dnnl_graph_tensor_property_constant
-                                                      : dnnl_graph_tensor_property_variable;
-    TRY_DNNL("describe", t->name,
-             dnnl_graph_logical_tensor_init_with_strides(out, (size_t)tensor, source->kept[tensor],
-                                                         t->rank ? t->rank : 1, dims, strides,
-                                                         property));
-    return HWNAS_OK;
-}
-
-hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out, const hwnas_onednn_source *source,
-                                int tensor)
-{
-    TRY(hwnas_onednn_plain(out, source, tensor));
-    const int64_t *dims = source->graph->tensors[tensor].dims;
-    const dnnl_dims_t strides = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
-    memcpy(out->layout.strides, strides, 4 * sizeof *strides);
-    return HWNAS_OK;
 }
 
 static hwnas_status add_ports(op *o)

@@ -18,14 +18,6 @@ HWNAS_CHECKED hwnas_status hwnas_onednn_status(dnnl_status_t status, const char 
 #define TRY_DNNL(verb, name, call) TRY(hwnas_onednn_status((call), (verb), (name)))
 #define TRY_DNNL_OUT(verb, name, call) TRY_OUT(hwnas_onednn_status((call), (verb), (name)))
 
-/* The tensor in plain row-major layout; a scalar has one dimension of 1. */
-HWNAS_CHECKED hwnas_status hwnas_onednn_plain(dnnl_graph_logical_tensor_t *out,
-                                              const hwnas_onednn_source *source, int tensor);
-
-/* The tensor with its channels last; it has four dimensions. */
-HWNAS_CHECKED hwnas_status hwnas_onednn_image(dnnl_graph_logical_tensor_t *out,
-                                              const hwnas_onednn_source *source, int tensor);
-
 /* Adds every node; those that are in a group of `plan` as wildcards. Tensors of
  * which `is_end` says so are kept from disappearing inside of a partition. An
  * operator without a rule: HWNAS_E_UNSUPPORTED. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device/onednn/constants.h"
+#include "device/onednn/logical.h"
 #include "device/onednn/onednn_lower.h"
 #include "graph/op.h"
 

@@ -9,5 +9,11 @@
 
 bool hwnas_onednn_is_short_product(const hwnas_onednn_source *source, const hwnas_node *node);
 extern const hwnas_onednn_kind hwnas_onednn_short_products;
+/* One whose matrix is left lying. */
+bool hwnas_onednn_is_turned_product(const hwnas_onednn_source *source, const hwnas_node *node);
+extern const hwnas_onednn_kind hwnas_onednn_turned_products;
+/* Whether a transpose of the last two dimensions is read by such products alone, as their matrix:
+ * they read it as it lies before, so nothing is to be done. */
+bool hwnas_onednn_is_left_lying(const hwnas_onednn_source *source, const hwnas_node *node);
 
 #endif
