@@ -130,7 +130,8 @@ typedef struct hwnas_candidate {
      * which layers have which precision. What is not there yet is chosen and added; NULL: and
      * forgotten. */
     json_t *mixes;
-    double deadline;     /* of that choice, by hwnas_now(): when the search ends; 0: it does not */
+    double deadline; /* of that choice and of attempts to measure, by hwnas_now(): when the search
+                        ends; 0: it does not */
     bool is_lookup_only; /* what is not known is not measured: HWNAS_E_NOT_FOUND */
     /* Where tasks are shared by several processes: those below `n_done` are done, and the trial has
      * their values and its detail. The trial is left as it is then at a task that is not ours. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "graph/elaborate.h"
 #include "study/evaluator.h"
 #include "trial/judge.h"
@@ -159,11 +160,18 @@ static double give_up_of(const hwnas_trial *trial, const hwnas_evaluator *e,
                : 0;
 }
 
+/* Another attempt would outlast the search. */
+static bool is_late(const hwnas_evaluator *e, const hwnas_candidate *c)
+{
+    return c->deadline > 0 && hwnas_now() + 2 * e->options.max_seconds > c->deadline;
+}
+
 void hwnas_evaluate_note_begun(hwnas_begun *out, const hwnas_trial *trial, const hwnas_evaluator *e,
                                const hwnas_candidate *c, int device)
 {
     out->give_up = give_up_of(trial, e, c, device);
-    out->max_attempts = c->estimate || e->n_in_vain >= PATIENCE ? 1 : e->options.max_attempts;
+    const bool is_once = c->estimate || e->n_in_vain >= PATIENCE || is_late(e, c);
+    out->max_attempts = is_once ? 1 : e->options.max_attempts;
 }
 
 /* The options of a measurement, and the key of the table that learns from it (NULL: none), yours to

@@ -540,3 +540,14 @@ with sqlite3.connect("t.db") as t:
     undisturbed ends 3 "${how[@]/1.2 ms/0.5 ms}" --study v.db
     is out 'd["evidence"] == {"missed": 8, "disturbed": 0, "bad": False}'
 }
+
+@test "what is disturbed is not tried again where that would outlast the search" {
+    local how=(search --space mnist_mlp --objectives latency --device null --strategy random --seed 1 --seconds 30 --trials 1 --estimate off --verify none
+        --confirm 0 --ties 0)
+    STILL_SHARED=1 undisturbed "$HWNAS" "${how[@]}" --minutes 5 --study long.db
+    STILL_SHARED=1 undisturbed "$HWNAS" "${how[@]}" --minutes 0.9 --study short.db
+    ends 0 study trials long.db --json
+    is out '[t["measurement"]["attempts"] for t in d["trials"]] == [3]'
+    ends 0 study trials short.db --json
+    is out '[t["measurement"]["attempts"] for t in d["trials"]] == [1]'
+}
