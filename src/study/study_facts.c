@@ -134,7 +134,7 @@ static hwnas_status check_space(const char *theirs, const hwnas_space *space,
                                      space->name),
                           "give another --study");
     return hwnas_hint(hwnas_fail(HWNAS_E_INPUT, place,
-                                 "this study was made with another space: %.*s, not %s",
+                                 "this study was made with the space %.*s, not %s",
                                  (int)length, theirs, space->name),
                       "continue it with the job that made it, or give another --study");
 }
@@ -157,7 +157,7 @@ static hwnas_status compare_key(const char *key, const json_t *mine, const json_
         json_equal(now, then)
             ? hwnas_fail(HWNAS_E_INPUT, place,
                          "the %s has other contents since this study was made: %s", key, now_text)
-            : hwnas_fail(HWNAS_E_INPUT, place, "this study was made with another %s: %s, not %s",
+            : hwnas_fail(HWNAS_E_INPUT, place, "%s: this study was made with %s, not %s",
                          key, then_text ? then_text : "the default",
                          now_text ? now_text : "the default");
     hwnas_hint(status, "continue it with the job that made it, or give another --study");

@@ -92,7 +92,7 @@ search() {
     write_table
     ends 0 predictor fit nets.yaml nets.csv --target top1_pct --kind gbdt --out p.json
     search --space nets.yaml --accuracy p.json --trials 100 --study free.db --domain free
-    refuses 2 'free.db: *another domain: "free", not the default' search --space nets.yaml --accuracy p.json \
+    refuses 2 'free.db: *domain: this study was made with "free", not the default' search --space nets.yaml --accuracy p.json \
         --device null --objectives accuracy,macs --strategy random --trials 120 --study free.db --resume
     search --space nets.yaml --accuracy p.json --trials 24 --study held.db --warm-start free.db
     is out 'd["warm"] > 0'

@@ -63,9 +63,9 @@ END
     "$HWNAS" study trials s.db --json >after
     is after 'len(d["trials"]) == 3 and "mix" in d["trials"][2]["measurement"]'
     is after "[t['measurement']['mix'] for t in d['trials'][:2]] == $(json before '[t["measurement"]["mix"] for t in d["trials"]]')"
-    refuses 2 "*another max-error: 2*not 3*" search $NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 4 \
+    refuses 2 "*max-error: this study was made with 2*not 3*" search $NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 4 \
         --dtype mixed --max-error 3
-    refuses 2 "*another dtype*" search $NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 4 --dtype s8
+    refuses 2 "*dtype: this study was made with*" search $NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 4 --dtype s8
 }
 
 @test "beside whole precisions it is one more value, and one network measured for each" {
@@ -170,8 +170,8 @@ END
     images x.npy 2
     local again="$NET --device cpu --objectives accuracy,latency --study s.db --resume --trials 2 --dtype mixed --max-error $LIMIT --seconds 0.05"
     refuses 2 "*the data has other contents since this study was made*" search $again --data 'x.npy#scale=1/2,mean=0.5:1:1.5,calibrate=16'
-    refuses 2 "*another data: *x.npy*not *moved.npy*" search $again --data 'moved.npy#scale=1/2,mean=0.5:1:1.5'
-    refuses 2 "*another data: *x.npy*not the default*" search $again
+    refuses 2 "*data: this study was made with *x.npy*not *moved.npy*" search $again --data 'moved.npy#scale=1/2,mean=0.5:1:1.5'
+    refuses 2 "*data: this study was made with *x.npy*not the default*" search $again
     ends 0 search $again --data 'moved.npy#mean=0.5:1:1.5,scale=0.5,calibrate=16'
     says out "*on 16 samples of moved.npy*"
     # What other samples chose is measured again.
@@ -203,7 +203,7 @@ END
         for m in d['trials'][0]['measurement']['mix'].values()] == [($(json out 'd["values"]["top1"]["value"]'), 128, 128, 'top1', 2, None)]"
     "$HWNAS" study show s.db --json >shown
     is shown 'd["job"]["max-loss"] == 2 and "max-error" not in d["job"] and "fashion_images.gz#labels=" in d["job"]["data"]'
-    refuses 2 "*another max-loss: 2.0, not 3.0*" $search --study s.db --resume --data "$data" --max-loss 3
+    refuses 2 "*max-loss: this study was made with 2.0, not 3.0*" $search --study s.db --resume --data "$data" --max-loss 3
     refuses 2 "*--data:1:1: labels go with max-loss*" $search --study t.db --data "$data"
     refuses 2 "*--max-loss:1:1: max-loss needs data*" $search --study t.db --max-loss 1
     refuses 2 "*--data:1:1: *max-loss needs labels*" $search --study t.db --data "${data/labels=*labels.gz,/}" --max-loss 1

@@ -129,19 +129,19 @@ END
     job
     ends 0 search job.yaml
     trials job.db >before
-    refuses 2 "job.db: *another seed: 0, not 2*--study" search job.yaml --resume --seed 2
-    refuses 2 "job.db: *another strategy: \"auto\", not \"random\"" search job.yaml --resume \
+    refuses 2 "job.db: *seed: this study was made with 0, not 2*--study" search job.yaml --resume --seed 2
+    refuses 2 "job.db: *strategy: this study was made with \"auto\", not \"random\"" search job.yaml --resume \
         --strategy random
-    refuses 2 "job.db: *another device" search job.yaml --resume --device null
+    refuses 2 "job.db: *device: this study was made with" search job.yaml --resume --device null
     job "objectives: [accuracy, params]"
-    refuses 2 "job.db: *another objectives" search job.yaml --resume
+    refuses 2 "job.db: *objectives: this study was made with" search job.yaml --resume
     job "constraints: [macs <= 50 M]"
-    refuses 2 "job.db: *another constraints" search job.yaml --resume
+    refuses 2 "job.db: *constraints: this study was made with" search job.yaml --resume
     job "accuracy: table:$TABLE#acc_top1_pct_run1"
-    refuses 2 "job.db: *another accuracy" search job.yaml --resume
+    refuses 2 "job.db: *accuracy: this study was made with" search job.yaml --resume
     # What an identity leaves out, as it is the default, is a difference as well.
     ends 0 search --space nas_bench_macro --device null --objectives latency,macs --dtype bf16 --trials 2 --study bf16.db
-    refuses 2 'bf16.db: *another dtype: "bf16", not the default' search --space nas_bench_macro --device null \
+    refuses 2 'bf16.db: *dtype: this study was made with "bf16", not the default' search --space nas_bench_macro --device null \
         --objectives latency,macs --trials 4 --study bf16.db --resume
     job "space: accel_nasbench" "objectives: [macs, params]" accuracy device
     refuses 2 "job.db: *another " search job.yaml --resume
