@@ -160,7 +160,8 @@ static bool is_brought_back(const hwnas_onnx_reader *r, const Onnx__NodeProto *n
 }
 
 /* Between floats nothing happens, but where a file rounds to bfloat16 in the midst of floats of 32
- * bits: graph/rounding.h. */
+ * bits: graph/rounding.h. Nor does it between a whole type and itself, which PyTorch writes behind
+ * each QuantizeLinear of a network of bytes: what reads bytes would not see them behind it. */
 hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__NodeProto *node,
                                   const char *name)
 {
@@ -170,6 +171,10 @@ hwnas_status hwnas_onnx_read_cast(int *out, hwnas_onnx_reader *r, const Onnx__No
     TRY(hwnas_onnx_dtype(&to, (int32_t)hwnas_onnx_int(node, "to", 0), "the result of", name));
     const hwnas_dtype from = r->graph->tensors[input].dtype;
     const hwnas_attr attr = {.is_set = true, .n = 1, .ints = {(int64_t)to}};
+    if (from == to && hwnas_dtype_is_whole(to)) {
+        *out = input;
+        return HWNAS_OK;
+    }
     const bool rounds =
         to == HWNAS_BFLOAT16 && !hwnas_dtype_is_whole(from) && is_brought_back(r, node);
     if (!rounds && !hwnas_dtype_is_whole(from) && !hwnas_dtype_is_whole(to)) {

@@ -392,3 +392,40 @@ END
     [ "$status" -ne 0 ]
     [[ $output == *"node 'chosen' (If): the condition depends on the input"*"--skip-unsupported"* ]]
 }
+
+# PyTorch writes a Cast to the bytes that they are behind every QuantizeLinear of a converted network.
+@test "a network that PyTorch converted to bytes stays of bytes" {
+    need torch
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - 2>/dev/null <<'END'
+import numpy as np
+import torch
+from torch.ao import quantization
+
+torch.manual_seed(1)
+torch.backends.quantized.engine = "qnnpack"
+net = torch.nn.Sequential(quantization.QuantStub(), torch.nn.Conv2d(3, 16, 3, 2, 1), torch.nn.ReLU(), torch.nn.Conv2d(16, 16, 3),
+                          torch.nn.MaxPool2d(2), quantization.DeQuantStub())
+net.train().qconfig = quantization.get_default_qat_qconfig("qnnpack")
+net = quantization.prepare_qat(net)
+x = torch.randn(2, 3, 16, 16)
+net(x)
+torch.onnx.export(quantization.convert(net.eval()), x, "bytes.onnx", opset_version=13, input_names=["x"], output_names=["y"])
+np.save("x.npy", x.numpy())
+END
+    [ "$(grep -a -c Cast bytes.onnx)" -gt 0 ]
+    "$HWNAS" profile bytes.onnx --layers --seconds 0.05 --json >layers.json
+    is layers.json 'not any("cast" in l["operators"].split() for l in d["rows"][0]["layers"]["list"])'
+    is layers.json '["quantize_linear" in l["operators"].split() for l in d["rows"][0]["layers"]["list"] if "conv" in l["operators"].split()] == [True, True]'
+    "$HWNAS" run bytes.onnx --device ref --input x.npy --output ref.npy
+    "$HWNAS" run bytes.onnx --device cpu --input x.npy --output cpu.npy
+    find_ort
+    [ "${HWNAS_ORT_LIBRARY:-}" ] || return 0
+    "$HWNAS" run bytes.onnx --device ort --input x.npy --output ort.npy
+    # Where a value lies between two bytes either is right.
+    /usr/bin/python3 -c 'import numpy
+want = numpy.load("ort.npy")
+for name in "ref", "cpu":
+    off = numpy.abs(numpy.load(name + ".npy") - want)
+    assert (off > 1e-5).mean() < 0.01 and off.max() < 0.1, (name, off.max())'
+}
