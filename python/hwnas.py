@@ -288,7 +288,7 @@ class _CDatasetOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("labels", ctypes.c_char_p), ("label_array", ctypes.c_char_p),
                 ("ignores_labels", ctypes.c_bool), ("limit", ctypes.c_int64), ("scale", ctypes.c_double),
                 ("n_mean", ctypes.c_size_t), ("n_std", ctypes.c_size_t), ("mean", _Doubles), ("std", _Doubles),
-                ("layout", ctypes.c_char_p)]
+                ("layout", ctypes.c_char_p), ("takes_non_finite", ctypes.c_bool)]
 
 
 _Texts = ctypes.POINTER(ctypes.c_char_p)

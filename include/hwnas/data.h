@@ -32,10 +32,13 @@ typedef struct hwnas_dataset_options {
     size_t n_mean, n_std;
     const double *mean, *std;
     const char *layout; /* "nchw" or "nhwc", of the data; NULL: as the network's */
+    /* NaN and infinity are values of inputs of floats: what is missing, a mask. Else they are
+     * refused as what a file should not have. */
+    bool takes_non_finite;
 } hwnas_dataset_options;
 #define HWNAS_DATASET_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        sizeof(hwnas_dataset_options), NULL, NULL, false, 0, 0, 0, 0, NULL, NULL, NULL             \
+        sizeof(hwnas_dataset_options), NULL, NULL, false, 0, 0, 0, 0, NULL, NULL, NULL, false      \
     }
 
 /* Opens files and compares their shapes with the network's, which is borrowed. HWNAS_E_INPUT says
@@ -53,7 +56,7 @@ HWNAS_API bool hwnas_dataset_has_labels(const hwnas_dataset *data);
  * Any other network runs once, with inputs as a whole. */
 HWNAS_API bool hwnas_network_takes_samples(const hwnas_network *network);
 /* The network's inputs from arrays that have their shapes, for one hwnas_network_run(); each is
- * freed by hwnas_free(). HWNAS_E_INPUT says what does not fit. */
+ * freed by hwnas_free(). Floats may be NaN or infinite. HWNAS_E_INPUT says what does not fit. */
 HWNAS_API HWNAS_CHECKED hwnas_status hwnas_network_read_inputs(float **out,
                                                                const hwnas_network *network,
                                                                size_t n_files,

@@ -80,7 +80,7 @@ out:
     return status;
 }
 
-static hwnas_status run_samples(job *j, int64_t *n_samples, const arguments *a)
+static hwnas_status run_samples(job *j, int64_t *n_samples, const hwnas_data_read *read)
 {
     hwnas_status status = HWNAS_OK;
     hwnas_dataset *data = NULL;
@@ -88,7 +88,7 @@ static hwnas_status run_samples(job *j, int64_t *n_samples, const arguments *a)
     options.precision = j->precision;
     options.progress = hwnas_show_samples;
     options.cancel = hwnas_stop_on_signals();
-    TRY_OUT(hwnas_data_arguments_open(&data, j->network, &a->data, true));
+    TRY_OUT(hwnas_dataset_open(&data, j->network, read->n, read->files, &read->options));
     status = hwnas_dataset_run(j->outputs, data, j->network, j->device, &options);
     hwnas_show_progress(NULL, NULL);
     *n_samples = hwnas_dataset_samples(data);
@@ -149,6 +149,7 @@ static hwnas_status run(const arguments *a)
     network.shape = a->shape;
     device.threads = (int)a->threads;
     TRY_OUT(hwnas_data_arguments_read(&read, &a->data, true));
+    read.options.takes_non_finite = true;
     if (!raw) {
         network.n_files = read.n;
         network.files = read.files;
@@ -164,7 +165,7 @@ static hwnas_status run(const arguments *a)
     if (raw || (!hwnas_network_takes_samples(j.network) && !has_preprocessing(&a->data)))
         TRY_OUT(run_once(&j, raw, &read));
     else
-        TRY_OUT(run_samples(&j, &n_samples, a));
+        TRY_OUT(run_samples(&j, &n_samples, &read));
     TRY_OUT(write_outputs(&j, a->output, n_samples));
     if (a->as_json)
         status = print_json(&j, a, n_samples);

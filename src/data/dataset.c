@@ -103,6 +103,7 @@ static hwnas_status open_all(hwnas_dataset *d, const hwnas_dataset_target *targe
     TRY(hwnas_dataset_check_files(target, n_files, files));
     for (size_t i = 0; i < target->n_inputs; i++) {
         TRY(hwnas_dataset_source_open(&d->sources[i], target, i, n_files, files, o->layout));
+        d->sources[i].takes_non_finite = o->takes_non_finite;
         TRY(check_length(d, d->sources[i].file, target->inputs[i].name));
     }
     if (!o->ignores_labels)

@@ -237,7 +237,10 @@ static hwnas_status wrong_value(const source *s, int64_t sample, double value)
                                  sample, s->input, value,
                                  s->is_whole ? "a whole number up to 2^24 is needed"
                                              : "a finite number is needed"),
-                      "look at x[%" PRId64 "]", sample);
+                      s->is_whole || isfinite(value) ? "look at x[%" PRId64 "]"
+                                                     : "look at x[%" PRId64
+                                                       "]; 'hwnas run' takes what is meant so",
+                      sample);
 }
 
 /* Of what it is before it becomes a float, which would make 2^24 of 2^24 + 1. */
@@ -246,7 +249,7 @@ static bool is_good(const source *s, double given)
     const double most = 1 << 24;
     const float value = (float)given;
     if (!s->is_whole)
-        return isfinite(value);
+        return isfinite(value) || (s->takes_non_finite && !isfinite(given));
     if (!(fabs(given) <= most) || value != truncf(value))
         return false;
     return !s->entries || (value >= (float)-s->entries && value < (float)s->entries);
@@ -283,6 +286,7 @@ static hwnas_status open_whole(source *s, const hwnas_dataset_target *target, si
 {
     const hwnas_array_info *info = &target->inputs[input];
     TRY(open_array(s, target, input, n_files, files));
+    s->takes_non_finite = true;
     shape have = {.rank = s->file->rank}, want = {.rank = info->rank};
     memcpy(have.dims, s->file->dims, (size_t)have.rank * sizeof *have.dims);
     if (want.rank)

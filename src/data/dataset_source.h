@@ -21,6 +21,7 @@ typedef struct hwnas_dataset_source {
     int64_t channel_step; /* has them */
     int64_t entries;      /* 0: it is no index */
     bool is_whole;
+    bool takes_non_finite;
     double *row; /* one sample as it is in the file */
 } hwnas_dataset_source;
 

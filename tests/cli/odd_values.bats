@@ -73,6 +73,45 @@ END
     [ ! -s err ]
 }
 
+# As PyTorch has it: what is missing becomes 0, and what a mask of the input leaves out counts nothing.
+@test "run takes NaN and infinity in inputs of floats, of samples and of arrays that run once" {
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+node = helper.make_node
+for name, n, rows in [("samples", "batch", 2), ("once", 2, 1)]:
+    graph = helper.make_graph(
+        [node("IsNaN", ["x"], ["odd"]), node("Where", ["odd", "zero", "x"], ["filled"]),
+         node("Add", ["filled", "mask"], ["sum"]), node("Softmax", ["sum"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [n, 4]),
+         helper.make_tensor_value_info("mask", TensorProto.FLOAT, ["batch" if rows == 2 else 1, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [n, 4])],
+        [numpy_helper.from_array(np.zeros(1, np.float32), "zero")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), name + ".onnx")
+    x = np.array([[1, np.nan, 3, 4], [np.nan, 2, 1, 0]], np.float32)
+    mask = np.array([[0, 0, -np.inf, 0], [0, -np.inf, 0, 0]], np.float32)[:rows]
+    np.savez(name + ".npz", x=x, mask=mask)
+    e = np.exp(np.nan_to_num(x) + mask)
+    np.save(name + ".npy", e / e.sum(1, keepdims=True))
+END
+    local name device
+    for name in samples once; do
+        for device in ref cpu; do
+            ends 0 run "$name.onnx" --device "$device" --input "$name.npz" --output got.npy
+            /usr/bin/python3 -c 'import numpy, sys
+want, got = numpy.load(sys.argv[1] + ".npy"), numpy.load("got.npy")
+assert numpy.abs(got - want).max() < 1e-6, (sys.argv, got, want)' "$name"
+        done
+    done
+    # An output of NaN has no score.
+    ends 2 evaluate samples.onnx --data samples.npz --labels samples.npy
+    says err "samples.npz: sample 0 of 'x' has the value nan*look at x[[]0]; 'hwnas run' takes what is meant so"
+}
+
 @test "whole numbers that no float holds are told of constants, and refused of samples" {
     models
     ends 0 run large.onnx --input wholes.npy --output y.npy
