@@ -445,7 +445,7 @@ const hwnas_flat_row hwnas_flat_rows[HWNAS_N_OPS] = {
     METHOD(TAN, "tan", FLOATS),
     METHOD(TANH, "tanh", FLOATS),
     FUNCTION(THRESHOLDED_RELU, "F.threshold($0, {alpha}, 0.0)", FLOATS),
-    WRITES(TOP_K, "s", 's', top_k),
+    WRITES(TOP_K, ".", 's', top_k),
     [HWNAS_OP_TRANSPOSE] = {"$0.permute({order})", "s", 's'},
     [HWNAS_OP_UPSAMPLE] = {NULL, FLOATS, hwnas_flat_upsample},
     [HWNAS_OP_WHERE] = {"torch.where($0, $1, $2)", "bs", 's'},

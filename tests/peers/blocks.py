@@ -626,6 +626,13 @@ def blank_windows(b, x):
     return y
 
 
+def nearest(b, x):
+    """Places of values that cutting off makes equal, and what stands there in another tensor."""
+    _, far = b.TopK(x, b.ints(3), outputs=2, axis=3)
+    _, near = b.TopK(x, b.ints(3), outputs=2, axis=3, largest=0)
+    return [b.GatherElements(b.Tanh(x), far, axis=3), b.GatherElements(x, near, axis=3)]
+
+
 image("blank_windows", blank_windows)
 image("dynamic_convs", dynamic_convs)
 image("dynamic_convs_by_channel", lambda b, x: dynamic_convs(b, x, True))
@@ -633,6 +640,7 @@ image("dynamic_convs_of_unsigned", lambda b, x: dynamic_convs(b, x, zero=128, un
 image("dynamic_convs_shifted", lambda b, x: dynamic_convs(b, x, zero=3))
 image("dynamic_and_image", dynamic_and_image)
 image("group_norm", group_norm)
+image("nearest", nearest)
 
 
 def main(folder, *names):
