@@ -112,6 +112,38 @@ assert numpy.abs(got - want).max() < 1e-6, (sys.argv, got, want)' "$name"
     says err "samples.npz: sample 0 of 'x' has the value nan*look at x[[]0]; 'hwnas run' takes what is meant so"
 }
 
+@test "of the greatest and the least NaN is the greatest, as in PyTorch, of few and of many" {
+    need torch
+    need onnx
+    cd "$BATS_TEST_TMPDIR"
+    /usr/bin/python3 - <<'END'
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+x = np.random.default_rng(1).permutation(100).astype(np.float32)[None]
+x[0, [0, 50, 99]] = np.nan
+np.save("x.npy", x)
+wanted, nodes, outputs, constants = {}, [], [], []
+for k in 5, 60, 100:
+    constants.append(numpy_helper.from_array(np.array([k]), f"k{k}"))
+    for largest in 0, 1:
+        name = f"y{k}_{largest}"
+        nodes.append(helper.make_node("TopK", ["x", f"k{k}"], [name, f"{name}i"], largest=largest))
+        outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, k]))
+        wanted[name] = torch.from_numpy(x).topk(k, largest=bool(largest))[0].numpy()
+graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 100])], outputs, constants)
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), "top.onnx")
+np.savez("wanted.npz", **wanted)
+END
+    ends 0 run top.onnx --input x.npy --output got.npz
+    /usr/bin/python3 -c 'import numpy
+wanted, got = numpy.load("wanted.npz"), numpy.load("got.npz")
+for name in wanted:
+    assert numpy.array_equal(wanted[name], got[name], equal_nan=True), (name, wanted[name], got[name])'
+}
+
 @test "whole numbers that no float holds are told of constants, and refused of samples" {
     models
     ends 0 run large.onnx --input wholes.npy --output y.npy

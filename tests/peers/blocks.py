@@ -630,7 +630,11 @@ def nearest(b, x):
     """Places of values that cutting off makes equal, and what stands there in another tensor."""
     _, far = b.TopK(x, b.ints(3), outputs=2, axis=3)
     _, near = b.TopK(x, b.ints(3), outputs=2, axis=3, largest=0)
-    return [b.GatherElements(b.Tanh(x), far, axis=3), b.GatherElements(x, near, axis=3)]
+    few = b.Round(b.Mul(x, b.given(2)))  # of equal values the first
+    shape = b.ints(0, 0, -1)
+    return [b.GatherElements(b.Tanh(x), far, axis=3), b.GatherElements(x, near, axis=3), *[
+        b.Cast(b.TopK(b.Reshape(few, shape), b.ints(k), outputs=2, axis=axis, largest=largest)[1], to=TensorProto.FLOAT)
+        for k, axis, largest in ((40, 2, 1), (5, 2, 0), (3, 1, 1))]]
 
 
 image("blank_windows", blank_windows)

@@ -275,7 +275,7 @@ def page(found, n_run):
         "`antialias` and recurrent layers whose lengths are given or computed are compared with ONNX Runtime by `tests/cli/ort.bats`.",
         "",
         "NaN stays NaN in Relu, Clip, Max, Min, HardSigmoid and Sign on `ref`, as in ONNX Runtime; some instructions of",
-        "oneDNN's make a number of it on `cpu`. When a file is opened, weights with NaN or infinity and constants of whole numbers",
+        "oneDNN's make a number of it on `cpu`. TopK takes NaN for the greatest, as PyTorch does. When a file is opened, weights with NaN or infinity and constants of whole numbers",
         "that no float holds are told with their node; a sample of such a whole number is refused.",
         "",
         "Values of whole numbers, truth values, float16 and float64 are computed as float32, which is exact for whole",

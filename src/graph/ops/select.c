@@ -145,23 +145,51 @@ static int compare(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
+/* NaN is the greatest, as in PyTorch. */
+static float key_of(float value, float sign)
+{
+    return sign * (isnan(value) ? INFINITY : value);
+}
+
+/* A few are found faster by inserting what is better than the last of them: of equal values the
+ * first stays before the others, as compare() has it. */
+static void find_best(candidate *best, int64_t count, const float *line, lines l, float sign)
+{
+    for (int64_t i = 0, n = 0; i < l.along; i++) {
+        const float value = key_of(line[i * l.after], sign);
+        if (n == count && !(value > best[n - 1].value))
+            continue;
+        int64_t at = n < count ? n++ : n - 1;
+        for (; at > 0 && value > best[at - 1].value; at--)
+            best[at] = best[at - 1];
+        best[at] = (candidate){value, i};
+    }
+}
+
 static void compute_top(const hwnas_graph *graph, const hwnas_node *node,
                         const float *const *inputs, float *output)
 {
+    enum { FEW = 32 };
     const lines l = lines_of(hwnas_node_input(graph, node, 0), node->attrs[AXIS].ints[0]);
     const int64_t count = node->attrs[COUNT].ints[0];
     const float sign = node->attrs[LARGEST].ints[0] ? 1 : -1;
-    candidate *all = hwnas_alloc((size_t)l.along * sizeof *all);
+    candidate *best = hwnas_alloc((size_t)l.along * sizeof *best);
     for (int64_t b = 0; b < l.before; b++)
         for (int64_t a = 0; a < l.after; a++) {
-            for (int64_t i = 0; i < l.along; i++)
-                all[i] = (candidate){sign * inputs[0][(b * l.along + i) * l.after + a], i};
-            qsort(all, (size_t)l.along, sizeof *all, compare);
+            const float *line = inputs[0] + b * l.along * l.after + a;
+            if (count <= FEW) {
+                find_best(best, count, line, l, sign);
+            } else {
+                for (int64_t i = 0; i < l.along; i++)
+                    best[i] = (candidate){key_of(line[i * l.after], sign), i};
+                qsort(best, (size_t)l.along, sizeof *best, compare);
+            }
             for (int64_t i = 0; i < count; i++)
-                output[(b * count + i) * l.after + a] =
-                    node->attrs[PLACES].ints[0] ? (float)all[i].place : sign * all[i].value;
+                output[(b * count + i) * l.after + a] = node->attrs[PLACES].ints[0]
+                                                            ? (float)best[i].place
+                                                            : line[best[i].place * l.after];
         }
-    free(all);
+    free(best);
 }
 
 const hwnas_op hwnas_op_top_k = {
