@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 
 VARIABLE = "HWNAS_FORK_SERVER"
 MOST_BYTES = 1 << 20  # of a request
@@ -176,6 +177,27 @@ def serve(path, load):
         client.close()
     listener.close()
     do(client, server)
+
+
+def end_after(work):
+    """Ends a training as a program would that is only that work. What the server had loaded is not taken apart, which takes
+    PyTorch's modules longer than a small training."""
+    status = 0
+    try:
+        work()
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+        if status and not isinstance(end.code, int):
+            print(end.code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        status = 120  # as Python has it
+    os._exit(status & 0xFF)
 
 
 def receive(connection, seconds=None):

@@ -678,14 +678,7 @@ def is_good(args):
     return True
 
 
-def main():
-    if len(sys.argv) == 3 and sys.argv[1] == "--serve":
-        fork_server.serve(sys.argv[2], import_torch)
-        args = parse()
-    else:
-        args = parse()
-        if is_good(args):
-            fork_server.hand_over()
+def work(args):
     if args.check or args.out or args.supernet:
         return tell(check if args.check else train_to_keep if args.out else train_supernet, args)
     try:
@@ -693,6 +686,16 @@ def main():
     except Wrong as wrong:
         place = ":".join(str(part) for part in wrong.place if part) + ": " if wrong.place else ""
         sys.exit(f"train.py: {place}{wrong.message}" + (f" ({wrong.hint})" if wrong.hint else ""))
+
+
+def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--serve":
+        fork_server.serve(sys.argv[2], import_torch)
+        fork_server.end_after(lambda: work(parse()))
+    args = parse()
+    if is_good(args):
+        fork_server.hand_over()
+    work(args)
 
 
 if __name__ == "__main__":
