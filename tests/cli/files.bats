@@ -22,7 +22,7 @@ network: [{linear: {out: w}}]' >tiny.yaml
     "$HWNAS" search job.yaml --study study.db
     { cat job.yaml && echo "export: {onnx: '@'}"; } >exporting.yaml
     "$HWNAS" export --space nas_bench_macro --arch 00000000 --format onnx --out net.onnx
-    "$HWNAS" profile net.onnx --device null --save profile.json
+    "$HWNAS" profile net.onnx --device null --seconds 0.01 --save profile.json
     echo 'currency: USD
 devices: {"null": 1}' >prices.yaml
     "$HWNAS" predictor fit nas_bench_macro table.csv --target acc_top1_pct_mean --kind gp --folds 3 --out fitted.json
@@ -39,7 +39,7 @@ npy() {
 
 # inputs FUNCTION: calls it with each option that reads: a good file and the command, where @ is a file.
 inputs() {
-    local search="search --space nas_bench_macro --objectives accuracy,macs --trials 2 --study new.db"
+    local search="search --space nas_bench_macro --objectives accuracy,macs --trials 2 --seconds 0.01 --study new.db"
     while IFS='|' read -r good command; do
         "$1" "$good" $command || return
     done <<END
@@ -63,7 +63,7 @@ fitted.json|predictor eval @ nas_bench_macro $GOOD/table.csv --target acc_top1_p
 table.csv|predictor eval $GOOD/fitted.json nas_bench_macro @ --target acc_top1_pct_mean
 table.csv|predictor suggest nas_bench_macro -n 2 --data @ --target acc_top1_pct_mean
 table.csv|predictor import @ --space nas_bench_macro --target acc_top1_pct_mean --into new.csv
-net.onnx|profile @ --device null
+net.onnx|profile @ --device null --seconds 0.01
 net.onnx|run @ --device ref --input $GOOD/input.bin --output new.bin
 input.bin|run $GOOD/net.onnx --device ref --input @ --output new.bin
 samples.npy|run $GOOD/net.onnx --device ref --input @ --output new.npy
@@ -74,7 +74,7 @@ labels.npy|evaluate $GOOD/net.onnx --data $GOOD/samples.npy --labels @
 net.onnx|evaluate $GOOD/net.onnx --data $GOOD/samples.npy --against @
 profile.json|compare net --profile @
 prices.yaml|compare net --profile $GOOD/profile.json --price @
-profile.json|compare $GOOD/net.onnx --baseline @
+profile.json|compare $GOOD/net.onnx --baseline @ --seconds 0.01
 END
 }
 
@@ -94,8 +94,8 @@ report $GOOD/study.db --markdown --out @
 report $GOOD/study.db --svg curve --out @
 report $GOOD/profile.json --png sweep --out @
 search exporting.yaml --study job.db
-profile $GOOD/net.onnx --device null --save @
-compare $GOOD/net.onnx --device null --batch 1 --threads 1 --save @
+profile $GOOD/net.onnx --device null --seconds 0.01 --save @
+compare $GOOD/net.onnx --device null --batch 1 --threads 1 --seconds 0.01 --save @
 predictor fit nas_bench_macro $GOOD/table.csv --target acc_top1_pct_mean --kind gp --folds 3 --out @
 run $GOOD/net.onnx --device ref --input $GOOD/input.bin --output @
 END
@@ -230,7 +230,7 @@ onnx.save(onnx.load(sys.argv[1]), "apart.onnx", save_as_external_data=True, loca
 END
     rm apart.bin
     mkfifo apart.bin
-    attempt apart.onnx profile @ --device null
+    attempt apart.onnx profile @ --device null --seconds 0.01
     [ $CODE -ne 0 ]
     says err "apart.bin: this is a pipe"
 }
