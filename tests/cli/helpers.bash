@@ -52,6 +52,21 @@ computes() {
     return 0 # what follows fails
 }
 
+# load_torch: for setup_file. $LOADED_PYTHON is a Python that need not load PyTorch; end_torch, for teardown_file, ends what
+# has loaded it. For tests that are about other things than how PyTorch is loaded.
+load_torch() {
+    export LOADED_PYTHON=$BATS_FILE_TMPDIR/python
+    printf '#!/bin/sh\nexec /usr/bin/python3 %q %q "$@"\n' "$HWNAS_SRC/tests/cli/loaded_python.py" "$BATS_FILE_TMPDIR/socket" >"$LOADED_PYTHON"
+    chmod +x "$LOADED_PYTHON"
+    has_module torch || return 0
+    /usr/bin/python3 "$HWNAS_SRC/tests/cli/loaded_python.py" --serve "$BATS_FILE_TMPDIR/socket" >"$BATS_FILE_TMPDIR/loaded" 3>&- &
+    echo $! >"$BATS_FILE_TMPDIR/loader"
+    until grep -q ready "$BATS_FILE_TMPDIR/loaded"; do kill -0 $! || return; sleep 0.05; done
+}
+end_torch() {
+    [ ! -e "$BATS_FILE_TMPDIR/loader" ] || kill "$(<"$BATS_FILE_TMPDIR/loader")"
+}
+
 # find_ort: the device ort finds the library that scripts/install-deps has fetched, if any.
 find_ort() {
     local at=$HWNAS_SRC/.deps/node/node_modules/onnxruntime-node/bin found

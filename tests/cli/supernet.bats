@@ -3,9 +3,17 @@ load helpers
 
 DATA=$HWNAS_SRC/tests/data
 
+setup_file() {
+    load_torch
+}
+
+teardown_file() {
+    end_torch
+}
+
 setup() {
     need torch yaml
-    export HWNAS_TORCH_PYTHON=/usr/bin/python3 XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+    export HWNAS_TORCH_PYTHON=$LOADED_PYTHON XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
     mkdir "$BATS_TEST_TMPDIR/work"
     cd "$BATS_TEST_TMPDIR/work" || exit
     cat >tiny.yaml <<'END'
