@@ -5,13 +5,29 @@ bats_require_minimum_version 1.5.0
 TABLE=$HWNAS_SRC/tests/data/nas_bench_macro.csv
 REPLAY=$HWNAS_SRC/examples/replay-nb-macro.yaml
 
+ROOFLINES=${HWNAS%/*}/tests/cache/rooflines
+
 # share_rooflines: what the machine can do at most takes minutes to measure where it is busy, in all precisions and
 # threads. Tests that list devices take what another one found, also when it is too old for whom a disturbed figure
 # would mislead.
 share_rooflines() {
-    export XDG_CACHE_HOME=${HWNAS%/*}/tests/cache/rooflines
+    export XDG_CACHE_HOME=$ROOFLINES
     mkdir -p "$XDG_CACHE_HOME/hwnas"
     find "$XDG_CACHE_HOME/hwnas" -name 'roofline-*.json' -exec touch {} +
+}
+
+# take_rooflines: the same for a test with a cache of its own; leave_rooflines: the others have what it found.
+take_rooflines() {
+    mkdir -p "$XDG_CACHE_HOME/hwnas"
+    find "$ROOFLINES/hwnas" -name 'roofline-*.json' -exec cp -t "$XDG_CACHE_HOME/hwnas" {} + 2>/dev/null || true
+}
+leave_rooflines() {
+    local file
+    mkdir -p "$ROOFLINES/hwnas"
+    for file in "$XDG_CACHE_HOME"/hwnas/roofline-*.json; do
+        [ ! -e "$file" ] || [ -e "$ROOFLINES/hwnas/${file##*/}" ] ||
+            { cp "$file" "$ROOFLINES/$$.json" && mv "$ROOFLINES/$$.json" "$ROOFLINES/hwnas/${file##*/}"; }
+    done
 }
 
 setup() {

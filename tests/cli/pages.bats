@@ -6,6 +6,11 @@ DATA=$HWNAS_SRC/tests/data
 
 setup_file() {
     find_ort
+    load_torch
+}
+
+teardown_file() {
+    end_torch
 }
 
 # Long searches and large networks are cut short: a page's command is right when it runs, not when it has found much.
@@ -13,15 +18,19 @@ SHORTER=(
     -e 's/ +# .*$//'
     -e 's/hwnas devices$/hwnas devices cpu/'
     -e 's/ --minutes [0-9.]+/ --minutes 0.1/'
+    -e '/hwnas calibrate/s/ --minutes 0.1/ --minutes 0.05/'
+    -e '/hwnas calibrate/s/ -n 10 / -n 3 /'
     -e 's/ --seconds 12.5/ --seconds 0.1/'
     -e '/--profile /s/ --latency-target [0-9]+ms/ --latency-target 9000ms --percentile p50/'
     -e 's/accel_nasbench --arch CODE/nas_bench_macro --arch 22221220/'
-    -e "/hwnas optimize/s/\$/ --constraints 'macs <= 0.7 x' --max-loss 60 --minutes 0.1/"
+    -e "/hwnas optimize/s/\$/ --constraints 'macs <= 0.7 x' --max-loss 95 --minutes 0.1/"
     -e '/hwnas profile/s/$/ --seconds 0.05/'
     -e '/--device cpu,ort,torch/s/$/ --batch 1 --threads 1/'
+    -e '/hwnas compare .*--training --device cpu,torch/s/$/ --batch 4 --threads 1/'
+    -e '/hwnas compare .*--dtype f32,s8,mixed/s/$/ --batch 1 --threads 1/'
     -e '/hwnas compare/{' -e '/ --(outputs|profile) /!s/$/ --seconds 0.05/' -e '}'
-    -e '/(--profile|here.json)/!s/(hwnas (profile|compare) .*)resnet50/\1mnist_cnn/'
-    -e '/hwnas search/s/$/ --trials 3/'
+    -e '/examples.profiles/!s/(hwnas .*)resnet50/\1mnist_cnn/'
+    -e '/hwnas search/s/$/ --trials 3 --seconds 0.05/'
     -e 's/ --trial 80 / --trial 2 /'
     -e '/hwnas (search|study)/s/(latency[^ ]* <= [0-9]+) ms/\1000 ms/g' # what a busy machine keeps as well
 )
@@ -32,8 +41,7 @@ follow() {
     alone
     hwnas() { "$HWNAS" "$@"; }
     export PATH=${HWNAS%/*}:/usr/bin:$PATH # Debian's Python has PyTorch
-    mkdir -p "$XDG_CACHE_HOME"
-    (own=$XDG_CACHE_HOME && share_rooflines && cp -r "$XDG_CACHE_HOME/hwnas" "$own") || true
+    take_rooflines
     /usr/bin/python3 "$HWNAS_SRC/tests/cli/commands.py" "$HWNAS_SRC/$1" >commands
     computes bf16 || SHORTER+=(-e 's/(--dtype [^ ]*),bf16/\1/' -e 's/--dtype bf16/--dtype f32/')
     while read -r line; do
@@ -43,6 +51,7 @@ follow() {
         eval "$line" </dev/null || { echo "exit code $?"; failed=1; }
         n=$((n + 1))
     done <commands
+    leave_rooflines
     [ $failed = 0 ]
     [ $n -ge "$2" ]
 }
@@ -78,12 +87,11 @@ table() { head -n "$3" "$DATA/$1" >"$2"; }
 
 @test "README.md" {
     need torch numpy
-    SHORTER+=(-e '/hwnas search/s/$/ --seconds 0.05/')
     images
     mv net.onnx model.onnx
     block README.md 'space: accel_nasbench' | sed 's/<= 10 ms/<= 10000 ms/' >job.yaml
     grep -q '10000 ms' job.yaml
-    "$HWNAS" profile resnet50 --device null --seconds 0.02 --name gpu --save gpu.json >gpu.txt
+    "$HWNAS" profile mnist_cnn --device null --seconds 0.02 --name gpu --save gpu.json >gpu.txt
     sed 's/xeon-2c:/here:/; s/v100:/gpu:/' "$HWNAS_SRC/examples/prices.yaml" >prices.yaml
     follow README.md 20
     [ -s best.onnx ]
@@ -110,7 +118,7 @@ images_here() {
 
 @test "a tutorial: networks are trained in a search, the winner to the end, and written in 8 bits" {
     need torch numpy yaml
-    export HWNAS_TORCH_PYTHON=/usr/bin/python3
+    export HWNAS_TORCH_PYTHON=$LOADED_PYTHON
     trainable docs/tutorial-train.md
     follow docs/tutorial-train.md 10
     [ -s clothes.html ]
@@ -205,7 +213,7 @@ END
 
 @test "docs/training.md" {
     need torch numpy yaml
-    export HWNAS_TORCH_PYTHON=/usr/bin/python3
+    export HWNAS_TORCH_PYTHON=$LOADED_PYTHON
     trainable docs/training.md
     cp recipe.yaml long.yaml
     block docs/training.md 'space: space.yaml' | sed /train-budget/d >job.yaml
