@@ -124,6 +124,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 x = np.random.default_rng(1).permutation(100).astype(np.float32)[None]
 x[0, [0, 50, 99]] = np.nan
+x[0, [1, 51]] = np.inf
 np.save("x.npy", x)
 wanted, nodes, outputs, constants = {}, [], [], []
 for k in 5, 60, 100:

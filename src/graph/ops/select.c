@@ -1,4 +1,5 @@
 /* select.c: the place of the greatest or least value along an axis, and the k greatest or least. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +134,7 @@ static hwnas_status infer_top(const hwnas_graph *graph, const hwnas_node *node, 
 }
 
 typedef struct candidate {
-    float value; /* negated for the least */
+    double value; /* negated for the least */
     int64_t place;
 } candidate;
 
@@ -145,10 +146,10 @@ static int compare(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* NaN is the greatest, as in PyTorch. */
-static float key_of(float value, float sign)
+/* NaN is the greatest, above infinity, as in PyTorch. */
+static double key_of(float value, float sign)
 {
-    return sign * (isnan(value) ? INFINITY : value);
+    return sign * (isnan(value) ? INFINITY : fmin(value, DBL_MAX));
 }
 
 /* A few are found faster by inserting what is better than the last of them: of equal values the
@@ -156,7 +157,7 @@ static float key_of(float value, float sign)
 static void find_best(candidate *best, int64_t count, const float *line, lines l, float sign)
 {
     for (int64_t i = 0, n = 0; i < l.along; i++) {
-        const float value = key_of(line[i * l.after], sign);
+        const double value = key_of(line[i * l.after], sign);
         if (n == count && !(value > best[n - 1].value))
             continue;
         int64_t at = n < count ? n++ : n - 1;
