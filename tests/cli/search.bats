@@ -449,7 +449,7 @@ END
     refuses 2 "s.db: the study exists already*--resume" search "$REPLAY" --study s.db
     refuses 2 "nope.db: there is no such study*without --resume" search "$REPLAY" --resume --study nope.db
     job "space: accel_nasbench" "objectives: [macs, params]" accuracy device
-    refuses 2 "s.db: *another *accel_nasbench*--study" search job.yaml --resume --study s.db
+    refuses 2 "s.db: this study was made with the space *not accel_nasbench*--study" search job.yaml --resume --study s.db
     /usr/bin/python3 -c 'import sqlite3; sqlite3.connect("s.db").execute("PRAGMA user_version = 99")'
     for how in "search $REPLAY --resume --study" "search $REPLAY --overwrite --study" "study show"; do
         # shellcheck disable=SC2086
