@@ -231,6 +231,23 @@ static void test_occupancy(void **state)
     assert_true(o.others[0] == 0 && o.others[1] == 0); /* ticks that are yet to come are no debt */
 }
 
+enum { SKIPPED = 77 };
+
+/* For what a process does once, or to itself; 0: as it should be. */
+static void in_a_process(int (*run)(void))
+{
+    int status;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid)
+        _exit(run());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == SKIPPED)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* In a process of its own: a process looks at its machine once. */
 static void check_order(const char *variable, const char *machine, const int *wanted, int n,
                         double last_cache)
@@ -276,32 +293,28 @@ static bool has_cores(const hwnas_cores *cores, const int *wanted, int n)
     return cores->n == n && !memcmp(cores->numbers, wanted, (size_t)n * sizeof *wanted);
 }
 
+static int take_cores_of_two_nodes(void)
+{
+    hwnas_cores first, second, third, rest;
+    setenv("HWLOC_SYNTHETIC", TWO_NODES, 1);
+    setenv("HWNAS_CORE_LOCKS", "-nodes", 1);
+    hwnas_cores_take(&first, 2);  /* of the four on node 1 */
+    hwnas_cores_take(&second, 3); /* two are left there: the other node */
+    hwnas_cores_take(&third, 2);  /* those two */
+    hwnas_cores_take(&rest, 8);   /* of both, whoever has them */
+    return !(has_cores(&first, (int[]){7, 5}, 2) && has_cores(&second, (int[]){6, 4, 2}, 3) &&
+             has_cores(&third, (int[]){3, 1}, 2) &&
+             has_cores(&rest, (int[]){7, 5, 3, 1, 6, 4, 2, 0}, 8) &&
+             hwnas_cores_spread_memory(second.numbers, 3) == 1 &&
+             hwnas_cores_spread_memory(rest.numbers, 8) == 2);
+}
+
 /* Threads are on one node where one has room for all of them, and memory is of all nodes that have
- * some. In a process of its own. */
+ * some. */
 static void test_cores_of_one_node(void **state)
 {
     (void)state;
-    int status;
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (!pid) {
-        hwnas_cores first, second, third, rest;
-        setenv("HWLOC_SYNTHETIC", TWO_NODES, 1);
-        setenv("HWNAS_CORE_LOCKS", "-nodes", 1);
-        hwnas_cores_take(&first, 2);  /* of the four on node 1 */
-        hwnas_cores_take(&second, 3); /* two are left there: the other node */
-        hwnas_cores_take(&third, 2);  /* those two */
-        hwnas_cores_take(&rest, 8);   /* of both, whoever has them */
-        const bool is_right = has_cores(&first, (int[]){7, 5}, 2) &&
-                              has_cores(&second, (int[]){6, 4, 2}, 3) &&
-                              has_cores(&third, (int[]){3, 1}, 2) &&
-                              has_cores(&rest, (int[]){7, 5, 3, 1, 6, 4, 2, 0}, 8) &&
-                              hwnas_cores_spread_memory(second.numbers, 3) == 1 &&
-                              hwnas_cores_spread_memory(rest.numbers, 8) == 2;
-        _exit(!is_right);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+    in_a_process(take_cores_of_two_nodes);
 }
 
 /* Of other machines. Has to be the first case that looks at one. */
@@ -377,7 +390,7 @@ static void test_turns(void **state)
     hwnas_turn_end(&b);
 }
 
-enum { SKIPPED = 77, HOG_SECONDS = 4 }; /* the kernel may leave us alone for two of them */
+enum { HOG_SECONDS = 4 }; /* the kernel may leave us alone for two of them */
 
 /* Cores of this process's own, as a runner's child has them; in a process of its own, as it is
  * moved. */
@@ -427,20 +440,6 @@ static int nap_beside_real_time(void)
     while (is_raised && !waitpid(hog, NULL, WNOHANG))
         was_kept |= hwnas_place_nap();
     return !is_raised ? SKIPPED : !was_kept;
-}
-
-static void in_a_process(int (*run)(void))
-{
-    int status;
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (!pid)
-        _exit(run());
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == SKIPPED)
-        skip();
-    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void test_a_turn_on_another_core(void **state)
