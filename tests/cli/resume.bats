@@ -144,7 +144,7 @@ END
     refuses 2 'bf16.db: *dtype: this study was made with "bf16", not the default' search --space nas_bench_macro --device null \
         --objectives latency,macs --trials 4 --study bf16.db --resume
     job "space: accel_nasbench" "objectives: [macs, params]" accuracy device
-    refuses 2 "job.db: *another " search job.yaml --resume
+    refuses 2 "job.db: this study was made with the space nas_bench_macro, not accel_nasbench" search job.yaml --resume
     trials job.db | cmp - before
 }
 
