@@ -239,7 +239,7 @@ static hwnas_status wrong_value(const source *s, int64_t sample, double value)
                                              : "a finite number is needed"),
                       s->is_whole || isfinite(value) ? "look at x[%" PRId64 "]"
                                                      : "look at x[%" PRId64
-                                                       "]; 'hwnas run' takes what is meant so",
+                                                       "]; 'hwnas run' accepts it",
                       sample);
 }
 

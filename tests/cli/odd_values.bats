@@ -109,7 +109,7 @@ assert numpy.abs(got - want).max() < 1e-6, (sys.argv, got, want)' "$name"
     done
     # An output of NaN has no score.
     ends 2 evaluate samples.onnx --data samples.npz --labels samples.npy
-    says err "samples.npz: sample 0 of 'x' has the value nan*look at x[[]0]; 'hwnas run' takes what is meant so"
+    says err "samples.npz: sample 0 of 'x' has the value nan*look at x[[]0]; 'hwnas run' accepts it"
 }
 
 @test "of the greatest and the least NaN is the greatest, as in PyTorch, of few and of many" {
